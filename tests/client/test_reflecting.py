@@ -177,7 +177,7 @@ def test_reconnect_waits_grow_to_half_a_minute_and_reset_after_success() -> None
     machine = machine_of(seed=3)
     now, waits = NOW, []
     for _ in range(8):
-        machine.broke("connection refused", now)
+        machine.on_broken("connection refused", now)
         ask = machine.ask(now)
         assert isinstance(ask, Wait)
         waits.append((ask.until_ns - now) / SECOND)
@@ -187,7 +187,7 @@ def test_reconnect_waits_grow_to_half_a_minute_and_reset_after_success() -> None
         least <= wait <= 2 * least for wait, least in zip(waits, [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30], strict=True)
     )
     now += 300 * SECOND
-    machine.broke("connection refused", now)
+    machine.on_broken("connection refused", now)
     last = machine.ask(now)
     assert isinstance(last, Wait)
     assert last.until_ns - now <= 1.6 * SECOND
@@ -246,10 +246,10 @@ def test_unreadable_listed_objects_keep_their_last_state_until_they_are_missing(
     broken = stored("a", 11)
     broken["spec"]["containers"] = "none"
 
-    machine.list_anew()
+    machine.relist()
     asked(machine)
     first, _ = machine.events([event("ADDED", broken), bookmark(12, ends_initial=True)], NOW)
-    machine.list_anew()
+    machine.relist()
     asked(machine)
     second, _ = machine.events([bookmark(13, ends_initial=True)], NOW)
 
@@ -259,7 +259,7 @@ def test_unreadable_listed_objects_keep_their_last_state_until_they_are_missing(
 def test_a_list_may_be_asked_to_be_as_new_as_a_version() -> None:
     machine = synced(stored("a", 2))
 
-    machine.list_anew(77)
+    machine.relist(77)
 
     options = asked(machine).request.options
     assert (options.resource_version, options.resource_version_match) == ("77", "NotOlderThan")
@@ -280,12 +280,12 @@ def test_a_page_requested_before_a_relist_is_not_the_whole_list() -> None:
     machine.on_refused(error(400, "BadRequest"), NOW)
     asked(machine)
     machine.page({"metadata": {"resourceVersion": "10"}, "items": [stored("a", 2), stored("b", 3)]}, NOW)
-    machine.list_anew()
+    machine.relist()
     asked(machine)
     machine.page({"metadata": {"resourceVersion": "11", "continue": "more"}, "items": [stored("a", 2)]}, NOW)
     assert asked(machine).request.options.continue_token == "more"
 
-    machine.list_anew(12)
+    machine.relist(12)
     assert machine.page({"metadata": {"resourceVersion": "11"}, "items": [stored("b", 3)]}, NOW) == []
 
     assert sorted(machine.known) == ["default/a", "default/b"]
@@ -294,11 +294,11 @@ def test_a_page_requested_before_a_relist_is_not_the_whole_list() -> None:
 
 def test_watch_events_are_ignored_once_a_relist_is_due() -> None:
     machine = synced(stored("a", 2), stored("b", 3))
-    machine.list_anew(20)
+    machine.relist(20)
     asked(machine)
     machine.events([event("ADDED", stored("a", 2))], NOW)
 
-    machine.list_anew(30)
+    machine.relist(30)
     rest = [event("ADDED", stored("b", 3)), bookmark(20, ends_initial=True)]
 
     assert machine.events(rest, NOW) == ([], False)

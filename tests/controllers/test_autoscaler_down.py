@@ -180,7 +180,7 @@ def test_a_pod_that_was_bound_before_the_mark_was_seen_and_may_not_be_moved_ends
 
     assert rig.log == [
         f"610 {BEGUN}",
-        f"610 patch n1: scale-down is taken back: default/job is annotated {_SAFE}: false",
+        f"610 patch n1: scale-down is canceled: default/job is annotated {_SAFE}: false",
     ]
     assert rig.taints("n1") == []
 
@@ -192,7 +192,7 @@ def test_a_pod_that_was_bound_before_the_mark_was_seen_is_moved_only_if_it_fits_
     rig.fault = _bound_before_the_mark(rig, "large")
     rig.pass_to(615)
 
-    assert rig.log[1:] == ["610 patch n1: scale-down is taken back: default/large fits on no other node"]
+    assert rig.log[1:] == ["610 patch n1: scale-down is canceled: default/large fits on no other node"]
 
     rig = autoscaled(in_group("n1"), pod("large", cpu=8), pod("small", cpu=1), *STAYS)
     rig.pass_to(609)
@@ -208,7 +208,7 @@ def test_a_pod_that_comes_while_others_are_evicted_is_asked_about_too() -> None:
     rig.pass_to(620)
     rig.bind("bare", "n1")
 
-    assert rig.log[-1] == ("620 patch n1: scale-down is taken back: default/bare has no controller to make it again")
+    assert rig.log[-1] == ("620 patch n1: scale-down is canceled: default/bare has no controller that replaces it")
     assert rig.taints("n1") == []
 
 
@@ -218,7 +218,7 @@ def test_a_removal_is_taken_back_when_its_pods_fit_nowhere_any_more() -> None:
     rig.fault = _when(PatchObject, lambda: rig.store.delete("Node", "n2", now=rig.now))
     rig.pass_to(615)
 
-    assert rig.log[1:] == ["610 patch n1: scale-down is taken back: default/web-1 fits on no other node"]
+    assert rig.log[1:] == ["610 patch n1: scale-down is canceled: default/web-1 fits on no other node"]
 
 
 def test_a_removal_is_taken_back_that_would_leave_too_few_nodes() -> None:
@@ -227,7 +227,7 @@ def test_a_removal_is_taken_back_that_would_leave_too_few_nodes() -> None:
     rig.pass_to(1)
 
     assert rig.log == [
-        "0 patch n1: scale-down is taken back: its group would have 0 nodes, and 1 are its minimum",
+        "0 patch n1: scale-down is canceled: its group would have 0 nodes, and 1 are its minimum",
     ]
 
 
@@ -247,7 +247,7 @@ def test_refused_evictions_are_repeated_for_some_time_and_then_the_removal_is_ta
         "610 evict web-1 (429)",
         "620 evict web-1 (429)",
         "630 evict web-1 (429)",
-        "635 patch n1: scale-down is taken back: default/web-1 could not be evicted: the budget is used up",
+        "635 patch n1: scale-down is canceled: default/web-1 could not be evicted: the budget is used up",
     ]
     assert rig.taints("n1") == []
 
@@ -274,7 +274,7 @@ def test_a_removal_is_cancelled_when_a_pod_does_not_end() -> None:
     assert rig.log == [
         f"610 {BEGUN}",
         "610 evict stuck",
-        "820 patch n1: scale-down is taken back: its pods take too long to end",
+        "820 patch n1: scale-down is canceled: its pods take too long to end",
     ]
 
 
@@ -358,7 +358,7 @@ def test_a_restarted_autoscaler_cancels_a_removal_that_takes_too_long() -> None:
     rig.apply(pod("web-1", node="n1"), marked(rig, -600))
     rig.pass_to(1)
 
-    assert rig.log == ["0 patch n1: scale-down is taken back: default/web-1 could not be evicted: no answer"]
+    assert rig.log == ["0 patch n1: scale-down is canceled: default/web-1 could not be evicted: no answer"]
 
 
 @pytest.mark.parametrize("after", range(6))

@@ -307,7 +307,7 @@ def test_a_drain_of_an_uncordoned_node_ends_and_keeps_new_pods() -> None:
     rig.pass_to(600)
 
     assert state(rig) == "withdrawn"
-    assert drain_of(rig).report().message == "the node was uncordoned; drain it again to go on"
+    assert drain_of(rig).report().message == "the node was uncordoned; drain it again to continue"
     assert standing(rig) == {"web-1": "waiting"}
     assert not any("evict new" in line for line in rig.log)
 

@@ -107,7 +107,7 @@ def test_moved_pods_must_pass_the_filters_where_they_go() -> None:
 @pytest.mark.parametrize(
     ("one", "reason"),
     [
-        (pod("a", on="n1", owner=""), "default/a has no controller to make it again"),
+        (pod("a", on="n1", owner=""), "default/a has no controller that replaces it"),
         (pod("a", on="n1", owner="", safe="true"), ""),
         (pod("a", on="n1", safe="false"), f"default/a is annotated {SAFE}: false"),
         (pod("data", on="n1"), "default/data keeps data on the node"),
@@ -138,7 +138,7 @@ def test_a_pod_that_is_annotated_like_one_of_a_daemon_set_does_not_keep_its_node
     annotated = {"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"}
     like_daemon = replace(own, metadata=replace(own.metadata, annotations=annotated))
 
-    assert plan(node("n1"), own, *FULL).kept["n1"] == "default/own has no controller to make it again"
+    assert plan(node("n1"), own, *FULL).kept["n1"] == "default/own has no controller that replaces it"
     assert plan(node("n1"), like_daemon, *FULL).unneeded == ("n1",)
 
 
@@ -146,7 +146,7 @@ def test_a_pod_that_is_annotated_like_one_of_a_daemon_set_does_not_keep_its_node
 def test_pods_of_controllers_that_are_not_kubernetes_own_keep_their_node(kind: str, is_kept: bool) -> None:
     there = [node("n1"), pod("a", on="n1", owner=f"{kind}/own"), *FULL]
 
-    reason = f"default/a belongs to a {kind}, which may not make it again"
+    reason = f"default/a belongs to a {kind}, which may not replace it"
     assert plan(*there).kept.get("n1") == (reason if is_kept else None)
     assert plan(*there, skip_nodes_with_custom_controller_pods=False).unneeded == ("n1",)
 
@@ -199,7 +199,7 @@ def test_scale_down_removes_the_least_used_node_first() -> None:
     found = plan(*there)
 
     assert found.unneeded == ("n2",)
-    assert found.kept == {"n1": "the pods of another node would come to it"}
+    assert found.kept == {"n1": "pods of another node would move to it"}
 
 
 def test_a_node_that_is_removed_takes_in_no_pods() -> None:
@@ -241,7 +241,7 @@ def test_only_so_many_nodes_with_pods_are_looked_into() -> None:
     found = plan(*there, node("big", cpu=99), node("n0"), candidates=["n0", "n1", "n2", "n3"], max_candidates=1)
 
     assert found.unneeded == ("n0", "n1")
-    assert found.kept == {"n2": "others are looked into first", "n3": "others are looked into first"}
+    assert found.kept == {"n2": "other nodes are checked first", "n3": "other nodes are checked first"}
 
 
 # Utilization
@@ -305,7 +305,7 @@ def test_resident_pods_are_listed_in_key_order() -> None:
     assert [one.name for one in found.expendable] == ["a"]
     assert [one.name for one in found.terminating] == ["d"]
     assert [one.name for one in found.to_evict] == ["b", "c", "a"]
-    assert found.obstacle == "default/b has no controller to make it again"
+    assert found.obstacle == "default/b has no controller that replaces it"
     assert not found.is_empty
 
 

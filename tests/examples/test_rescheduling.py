@@ -147,7 +147,7 @@ def test_a_node_that_rejects_pods_of_an_owner_avoids_that_owner_once() -> None:
     ]
     assert avoided(played) == ["120 large put on the avoid list: ReplicaSet trainer for 24h"]
     assert played.reasons() == [
-        "ReplicaSet trainer keeps off large by LeavePoorService: the kubelet of large turned away 4 pods of ReplicaSet "
+        "ReplicaSet trainer avoids large by LeavePoorService: the kubelet of large turned away 4 pods of ReplicaSet "
         "trainer, the last one of late"
     ]
     assert played.after == {"large": {"web": 1}, "small": {"trainer": 1}}

@@ -10,7 +10,7 @@ import pytest
 
 from podium.cluster.cluster import Cluster
 from podium.framework.plugin import Plugin, PluginContext
-from podium.framework.settings.registry import Registry, loading_no_more
+from podium.framework.settings.registry import Registry, refusing_new_classes
 from podium.framework.verdicts import PluginError
 from tests.framework.extensions import Write, install
 
@@ -62,7 +62,7 @@ def test_over_the_network_only_classes_that_were_loaded_before_are_found(module:
     known, unknown = (module(f"class Own:\n    name = 'Mine'\n{FILTER}\n") for _ in range(2))
     assert made(f"{known}:Own").name == "Mine"
 
-    with loading_no_more():
+    with refusing_new_classes():
         assert made(f"{known}:Own").name == "Mine"
         assert "was not loaded at the start" in refusal(f"{unknown}:Own")
         assert unknown not in sys.modules

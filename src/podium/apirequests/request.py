@@ -181,7 +181,7 @@ def read_delete_options(body: Any) -> DeleteOptions:
     if raw.get("orphanDependents") is not None and not propagation:
         propagation = "Orphan" if raw["orphanDependents"] else "Background"
     if (dry_run := raw.get("dryRun")) not in (None, "", [], "All", ["All"]):
-        raise bad_request(f"dryRun: {shown(dry_run)}: All is the only value that there is")
+        raise bad_request(f"dryRun: {shown(dry_run)}: the only value is All")
     return DeleteOptions(
         grace_seconds=grace,
         propagation=_text(propagation, "propagationPolicy"),

@@ -67,7 +67,7 @@ class Reflector:
             async with asyncio.timeout(patience_s if len(self.machine.known) > _FEW else 0):
                 await self._reach(version)
         except TimeoutError:
-            self.machine.list_anew(version)
+            self.machine.relist(version)
             self._resting.set()
             if self._watching is not None:
                 self._watching.reschedule(asyncio.get_running_loop().time())
@@ -101,7 +101,7 @@ class Reflector:
         try:
             response = await self.session.answer(ask.request)
         except NoAnswerError as error:
-            self.machine.broke(str(error), self.now())
+            self.machine.on_broken(str(error), self.now())
             return
         if response.error is not None:
             self._tell(self.machine.on_refused(response.error, self.now()))
@@ -116,7 +116,7 @@ class Reflector:
             async with watching:
                 ended = await self._follow(ask)
         except NoAnswerError as error:
-            machine.broke(str(error), self.now())
+            machine.on_broken(str(error), self.now())
         except StoreError as error:
             self._tell(machine.on_refused(error, self.now()))
         except TimeoutError:

@@ -168,23 +168,23 @@ class ReflectorState:
         code = error.code
         if code == 404 and self.reader.try_next_version():
             # The server may serve the kind in another version, so this is not a problem yet.
-            self._list_anew()
+            self._relist()
             return []
         self.problem = f"{code} {error.reason}: {error.message}"
         if code == 410 or error.reason in _TOO_OLD:
             self.counts.expired += 1
-            self._list_anew()
+            self._relist()
             self._fail(now)
             return []
         if self.stage is ReflectorStage.WATCH_LIST and code in _NOT_WATCHED_SO:
             self._knows_watch_list = False
-            self._list_anew()
+            self._relist()
             return []
         if code == 404 or (code == 403 and self.is_optional):
             self.is_hidden = code == 403
             # The server has no version of the kind: all known objects are reported as deleted.
             observed = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
-            self._list_anew()
+            self._relist()
             self.is_synced = self.is_absent = True
             self._waits.until_ns = now + _ABSENT_WAIT_NS
             return observed
@@ -197,16 +197,16 @@ class ReflectorState:
         self._fail(now, min(asked_ns, _LONGEST_ASKED_WAIT_NS))
         return []
 
-    def broke(self, message: str, now: int) -> None:
+    def on_broken(self, message: str, now: int) -> None:
         """Record a lost connection or an unintelligible answer."""
         self.problem = message
         self.counts.broken += 1
         self._fail(now)
 
-    def list_anew(self, least_version: int = 0) -> None:
+    def relist(self, least_version: int = 0) -> None:
         """List everything again, at least as new as a version."""
         self._least_version = least_version
-        self._list_anew()
+        self._relist()
         self._is_overtaken = True
         self._waits.until_ns = 0
 
@@ -221,7 +221,7 @@ class ReflectorState:
             api_version=self.reader.api_version,
         )
 
-    def _list_anew(self) -> None:
+    def _relist(self) -> None:
         self.stage = ReflectorStage.WATCH_LIST if self._knows_watch_list else ReflectorStage.LIST
         self._there, self._continue = {}, ""
 

@@ -18,7 +18,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import PodCondition
 
 GANG_RELEASE = "gang-release"
-"""The cause of evictions by which an incomplete gang gives its nodes back."""
+"""The cause of evictions by which an incomplete gang releases its nodes."""
 
 
 class Rationale(msgspec.Struct, frozen=True, gc=False):

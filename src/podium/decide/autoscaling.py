@@ -400,9 +400,9 @@ def _obstacle(pod: PodRecord, terms: RemovalTerms) -> str:
     if value == "false":
         return f"is annotated {SAFE_TO_EVICT}: false"
     if pod.controller is None:
-        return "has no controller to make it again"
+        return "has no controller that replaces it"
     if terms.settings.skip_nodes_with_custom_controller_pods and pod.controller.kind not in _REPLACING:
-        return f"belongs to a {pod.controller.kind}, which may not make it again"
+        return f"belongs to a {pod.controller.kind}, which may not replace it"
     is_system = pod.namespace == "kube-system" and terms.settings.skip_nodes_with_system_pods
     if is_system and not any(terms.budgets.over(pod.pod_class)):
         return "is a system pod without a disruption budget"
@@ -448,7 +448,7 @@ def plan_scale_down(
         if spare[index] <= 0:
             kept[name] = "its group has no more nodes than its minimum"
         elif has_pods and tried >= terms.max_candidates:
-            kept[name] = "others are looked into first"
+            kept[name] = "other nodes are checked first"
         else:
             tried += has_pods
             if reason := removals.remove(name):
@@ -498,7 +498,7 @@ class _Removals:
         if here.obstacle:
             return here.obstacle
         if name in self._receivers:
-            return "the pods of another node would come to it"
+            return "pods of another node would move to it"
         if cluster.nominations.on(name):
             return f"{cluster.nominations.on(name)[0].key} waits for room on it"
         taken_off = {pod.uid: self._transaction.take_off(pod.uid) for pod in here.to_evict}

@@ -61,7 +61,7 @@ class Examined(NamedTuple):
     error: Status | None = None
 
 
-def turned(order: Int64s, start: int) -> Int64s:
+def rolled(order: Int64s, start: int) -> Int64s:
     """Return ``order`` from index ``start`` on, and then what is before it."""
     start %= max(len(order), 1)
     return np.concatenate((order[start:], order[:start]))
@@ -105,10 +105,10 @@ def limited_candidates(
         order = np.argsort(splitmix(nodes.name_hash[table.rows] ^ np.uint64(lot)), kind="stable")
     else:
         by_tree = nodes.tree_order()
-        order = turned(np.searchsorted(table.rows, by_tree[np.isin(by_tree, table.rows)]), lot)
+        order = rolled(np.searchsorted(table.rows, by_tree[np.isin(by_tree, table.rows)]), lot)
     order = order[np.isin(order, table.candidates)]
     if first is not None:
-        order = turned(order, int(np.argmax(table.rows[order] == first)))
+        order = rolled(order, int(np.argmax(table.rows[order] == first)))
     return table.only(np.sort(until_enough(order, table.budget_violations > 0, enough)))
 
 
@@ -326,7 +326,7 @@ def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor
         return None if row is None else (row, cursor)
     totals, order = runner.rankings.totals(state, pod), runner.cluster.nodes.tree_order()
     wanted = _feasible_nodes_to_find(runner, len(order))
-    found = None if totals is None else totals.best_of(turned(order, cursor), wanted, lot(pod.uid, seed), recorded)
+    found = None if totals is None else totals.best_of(rolled(order, cursor), wanted, lot(pod.uid, seed), recorded)
     return None if found is None else (found[0], (cursor + found[1]) % len(order))
 
 
@@ -349,7 +349,7 @@ def _sample(
     order = runner.cluster.nodes.tree_order()
     order = order if among is None else order[np.isin(order, among)]
     searched = order if len(rows) >= len(order) else order[np.isin(order, rows)]
-    found = examine(turned(searched, cursor), outcome, rows, _feasible_nodes_to_find(runner, len(searched)))
+    found = examine(rolled(searched, cursor), outcome, rows, _feasible_nodes_to_find(runner, len(searched)))
     number = len(found.rows)
     row = runner.cluster.nodes.row_of.get(nominated_node)
     if row is not None and (row in found.feasible or row not in found.rows):

@@ -39,10 +39,10 @@ def test_emptying_is_given_up_after_an_idle_hour_and_retried_with_growing_waits(
     emptying, begun = Emptying(), 0
     for cool_down in (HOUR, 2 * HOUR, 4 * HOUR):
         emptying.on_plan(planned(("a", PART)), begun)
-        emptying.look(begun + HOUR - 1, HOUR)
+        emptying.update(begun + HOUR - 1, HOUR)
         assert (emptying.node, emptying.given_up(begun + HOUR - 1)) == ("a", frozenset())
 
-        emptying.look(begun + HOUR, HOUR)
+        emptying.update(begun + HOUR, HOUR)
         assert emptying.node == ""
         assert emptying.given_up(begun + HOUR + cool_down - 1) == {"a"}
         assert emptying.given_up(begun + HOUR + cool_down) == frozenset()
@@ -54,7 +54,7 @@ def test_each_evicted_part_extends_the_emptying_by_an_hour() -> None:
 
     for hour in range(3):
         emptying.on_plan(planned(("a", PART)), hour * HOUR - hour)
-        emptying.look((hour + 1) * HOUR - hour - 1, HOUR)
+        emptying.update((hour + 1) * HOUR - hour - 1, HOUR)
 
     assert emptying.node == "a"
 
@@ -62,10 +62,10 @@ def test_each_evicted_part_extends_the_emptying_by_an_hour() -> None:
 def test_nothing_is_remembered_of_nodes_that_are_gone_or_of_what_is_long_ago() -> None:
     emptying = Emptying()
     emptying.on_plan(planned(("a", PART)), 0)
-    emptying.look(HOUR, HOUR)
+    emptying.update(HOUR, HOUR)
     emptying.on_plan(planned(("b", PART)), HOUR)
 
     emptying.forget("b")
-    emptying.look(5 * HOUR, HOUR)
+    emptying.update(5 * HOUR, HOUR)
 
     assert (emptying.node, emptying._cooling) == ("", {})

@@ -143,7 +143,7 @@ class PlainMoves:
         pods = [pod for pod in self.view.pods() if pod.owner_uid == owner_uid]
         return sorted(pods, key=lambda pod: (pod.created_ns, pod.key))
 
-    def look(self, now: int, timeout_ns: int) -> None:
+    def update(self, now: int, timeout_ns: int) -> None:
         for move in list(self.moves):
             pods = self.pods_of(move.owner_uid)
             for pod in pods:
@@ -226,8 +226,8 @@ def take(rig: Rig, plain: PlainMoves, step: Step, settings: ReschedulerSettings)
                 for move in of:
                     move.is_doubtful = True
         case _:
-            rig.moves.look(rig.now, settings)
-            plain.look(rig.now, settings.move_timeout_ns)
+            rig.moves.update(rig.now, settings)
+            plain.update(rig.now, settings.move_timeout_ns)
 
 
 @settings(max_examples=usual(300), deadline=None)
@@ -257,10 +257,10 @@ def test_a_replacement_completes_one_move_only() -> None:
     rig.ready(first)
     for _ in range(2):
         rig.change(second, status={"phase": "Running"})
-        rig.moves.look(rig.now, PLAIN)
+        rig.moves.update(rig.now, PLAIN)
         assert len(rig.moves.under_way()) == 1
     rig.ready(second)
-    rig.moves.look(rig.now, PLAIN)
+    rig.moves.update(rig.now, PLAIN)
 
     assert rig.moves.under_way() == []
 
@@ -275,7 +275,7 @@ def moved(number: int, *, of_one_owner: bool) -> tuple[Rig, list[str]]:
         rig.evict(uid, "n1")
         rig.end(uid)
     created = [rig.create(owner) for owner in names]
-    rig.moves.look(rig.now, PLAIN)
+    rig.moves.update(rig.now, PLAIN)
     return rig, created
 
 
@@ -285,10 +285,10 @@ def after_one_pod(number: int) -> Counter[str]:
 
     def happen() -> None:
         rig.place(created[0], "n1")
-        rig.moves.look(rig.now, PLAIN)
+        rig.moves.update(rig.now, PLAIN)
         rig.moves.past()
         rig.evict(rig.create("o1", "n0", ready=True), "n1")
-        rig.moves.look(rig.now, PLAIN)
+        rig.moves.update(rig.now, PLAIN)
 
     return operations(happen)
 

@@ -105,7 +105,7 @@ def test_the_cap_of_the_component_counts_pods_that_have_a_budget() -> None:
     assert most(one) == 1
     assert most(one, namespace="shop") == 10
     one.take(pods(1))
-    words = "the cap on how often the rescheduler may disrupt pods that have a budget leaves 1"
+    words = "the rescheduler's cap on disruptions of pods with a budget leaves 1"
     assert one.why(pods(1)) == words
 
 

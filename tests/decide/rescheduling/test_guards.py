@@ -126,7 +126,7 @@ def test_a_pod_of_system_critical_priority_stays_unless_that_is_allowed() -> Non
 def test_a_pod_without_a_controller_stays_unless_that_is_allowed() -> None:
     bare = pod("w", on="a", ready=True)
 
-    assert guard(bare) == "it has no controller to make it again; scope.allow does not name PodsWithoutController"
+    assert guard(bare) == "it has no controller that replaces it; scope.allow does not name PodsWithoutController"
     assert guard(bare, scope={"allow": ("PodsWithoutController",)}) == ""
 
 
@@ -139,11 +139,11 @@ def test_a_pod_that_keeps_data_on_its_node_stays_unless_that_is_allowed() -> Non
 
 
 def test_a_pod_that_is_going_stays_alone() -> None:
-    assert guard(web("w", "a", terminating=True)) == "it is going already"
+    assert guard(web("w", "a", terminating=True)) == "it is terminating"
 
 
 def test_a_pod_on_a_node_that_is_not_known_stays() -> None:
-    assert guard(web("w", "elsewhere")) == "it is on no node that is known"
+    assert guard(web("w", "elsewhere")) == "its node is unknown"
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_a_pod_with_an_unreadable_protection_stays(annotations: Mapping[str, str
 
 
 def test_pods_whose_kind_came_back_to_their_node_stay_for_a_while() -> None:
-    why = "the last pod of its controller that was moved came back to its node, which has to cool down"
+    why = "the last moved pod of its controller came back to this node, which has to cool down"
     owner = "ReplicaSet/web"
 
     assert guard(web("w", "a"), cooling={(owner, "a")}) == why
@@ -344,7 +344,7 @@ def test_pods_of_a_recently_disrupted_workload_stay_if_the_scope_requires_it() -
 
 
 def test_a_replacement_stays_until_it_is_ready() -> None:
-    why = "it was made for one that was moved, and is not ready yet"
+    why = "it replaces a moved pod, and is not ready yet"
     scope = {"minimum_age_ns": 0}
     made = {"created": 86_400 - 60, "started": 86_400 - 30}
 
@@ -361,7 +361,7 @@ def test_a_replacement_that_is_known_stays_until_it_is_ready_though_clocks_disag
     inputs = here.inputs(past=[moved(waiting=record)])
     guards = Guards(here.cluster, free_settings(), inputs, NOW)
 
-    assert guards.why(record) == "it was made for one that was moved, and is not ready yet"
+    assert guards.why(record) == "it replaces a moved pod, and is not ready yet"
 
 
 def test_a_pod_that_is_not_ready_for_other_reasons_may_be_moved() -> None:

@@ -153,7 +153,7 @@ def test_landing_uses_the_tied_node_with_the_smallest_gain() -> None:
     kept = plan(here, Proposes([["w"]], judge), settings=free_settings(threshold=0.7))
     made = plan(here, Proposes([["w"]], judge), settings=free_settings(threshold=0.5))
 
-    assert why(kept) == {"w": "a replacement on b would make it better by 0.6, where 0.7 is asked for"}
+    assert why(kept) == {"w": "a replacement on b would make it better by 0.6, and the threshold is 0.7"}
     assert moves(made) == {"w": "b"}
     assert made.planned[0].gain == pytest.approx(0.6)
     assert made.planned[0].moves[0].is_sure
@@ -203,7 +203,7 @@ def test_landing_uses_the_admissible_node_with_the_smallest_gain() -> None:
     of_little_use = Proposes([["w"]], lambda picture: 1.0 if on("c")(picture) else 0.0)
 
     assert why(plan(here, of_little_use)) == {
-        "w": "a replacement on b would not make it better, where 0.5 is asked for"
+        "w": "a replacement on b would not make it better, and the threshold is 0.5"
     }
 
 

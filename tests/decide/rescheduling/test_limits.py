@@ -47,7 +47,7 @@ def test_moves_count_by_node_namespace_owner_and_in_all(
 
     words = {"in_flight": "under way", "hourly": "within an hour"}[kind]
     of = "" if whose is None else f" {whose}"
-    too_many = f"2 moves{of} are {words}, 1 more would be too many: the limit is 2"
+    too_many = f"2 moves{of} are {words}, and the limit is 2"
     assert one.why([leaving()]) == too_many
     assert one.why([other]) == (too_many if whose is None else "")
     assert one.used_up == ("" if whose else f"2 moves are {words}, and the limit is 2")
@@ -83,7 +83,7 @@ def test_pods_without_a_budget_have_a_limit_of_their_own() -> None:
     one = limits(past(has_budget=False), without_budget=MoveLimitSettings(total=1))
 
     assert one.why([leaving(has_budget=True)]) == ""
-    too_many = "1 move is under way without a budget, 1 more would be too many: the limit is 1"
+    too_many = "1 move is under way without a budget, and the limit is 1"
     assert one.why([leaving(has_budget=False)]) == too_many
     assert one.used_up == ""
 

@@ -49,7 +49,7 @@ def test_an_indivisible_proposal_is_made_at_once_or_not_at_all() -> None:
     made = emptying(here(), in_parts=False)
 
     assert moves(made) == {}
-    assert why(made) == {"p1": "0 moves of node a are under way, 3 more would be too many: the limit is 1"}
+    assert why(made) == {"p1": "0 moves of node a are under way, 3 more are needed, and the limit is 1"}
 
 
 def test_pods_that_may_leave_at_once_are_not_split_into_parts() -> None:
@@ -78,7 +78,7 @@ def test_a_whole_that_gains_too_little_is_not_begun() -> None:
     made = emptying(here(), settings={"threshold": 0.7})
 
     assert moves(made) == {}
-    assert "would make it better by 2, where 0.7 for each of them is asked for" in why(made)["p1"]
+    assert "would make it better by 2, and the threshold is 0.7 for each of them" in why(made)["p1"]
 
 
 def test_a_part_that_makes_it_worse_by_itself_is_not_begun() -> None:
@@ -98,7 +98,7 @@ def test_emptying_does_not_start_if_a_budget_would_block_the_rest() -> None:
     made = emptying(here(strict), settings={"in_flight": MoveLimitSettings(None, 3, None, None)})
 
     assert moves(made) == {}
-    assert "is never let go" in why(made)["p1"]
+    assert "can never move" in why(made)["p1"]
 
 
 def test_pods_are_not_moved_to_a_node_that_is_being_emptied() -> None:

@@ -81,7 +81,7 @@ def test_a_move_below_the_gain_threshold_is_not_planned() -> None:
     kept = plan(here, KeepOff(("a",), cost=0.4))
     made = plan(here, KeepOff(("a",), cost=0.5))
 
-    assert why(kept) == {"w": "a replacement on b would make it better by 0.4, where 0.5 is asked for"}
+    assert why(kept) == {"w": "a replacement on b would make it better by 0.4, and the threshold is 0.5"}
     assert moves(made) == {"w": "b"}
 
 
@@ -102,7 +102,7 @@ def test_the_objectives_of_all_policies_count_by_their_weights() -> None:
             return planner.plan(transaction, picture, here.inputs())
 
     assert moves(outcome(0.5)) == {"w": "b"}
-    assert why(outcome(0.6)) == {"w": "a replacement on b would make it better by 0.4, where 0.5 is asked for"}
+    assert why(outcome(0.6)) == {"w": "a replacement on b would make it better by 0.4, and the threshold is 0.5"}
     assert moves(outcome(2.0)) == {}
 
 
@@ -144,7 +144,7 @@ def test_moves_together_have_to_gain_the_threshold_for_each() -> None:
 
     assert moves(plan(here, both, settings=free_settings(threshold=0.35))).keys() == {"w0", "w1"}
     assert why(plan(here, both, settings=free_settings(threshold=0.4))) == {
-        "w0": "a replacement would make it better by 0.7, where 0.4 for each of them is asked for"
+        "w0": "a replacement would make it better by 0.7, and the threshold is 0.4 for each of them"
     }
 
 
@@ -225,7 +225,7 @@ def test_the_plan_reports_moves_that_a_limit_stops() -> None:
     made = plan(crowded(2), KeepOff(("a",)), settings=free_settings(in_flight=MoveLimitSettings(node=1)))
 
     assert moves(made).keys() == {"w0"}
-    assert why(made) == {"w1": "1 move of node a is under way, 1 more would be too many: the limit is 1"}
+    assert why(made) == {"w1": "1 move of node a is under way, and the limit is 1"}
 
 
 def test_no_more_are_moved_than_their_budget_leaves_with_its_reserve() -> None:
@@ -499,7 +499,7 @@ def test_the_view_provider_may_protect_more_pods() -> None:
         made = planner.plan(transaction, picture, here.inputs())
 
     assert moves(made).keys() == {"w1"}
-    assert why(made) == {"w0": "it may not be touched"}
+    assert why(made) == {"w0": "it may not be moved"}
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, float("nan"), float("inf")])
@@ -563,7 +563,9 @@ def test_a_stateful_sets_pod_comes_when_the_one_before_is_gone() -> None:
         return plan(here, Proposes([["w"]], on("b")))
 
     assert moves(outcome("StatefulSet/db")) == {"w": "b"}
-    assert why(outcome("ReplicaSet/db")) == {"w": "a replacement on c would not make it better, where 0.5 is asked for"}
+    assert why(outcome("ReplicaSet/db")) == {
+        "w": "a replacement on c would not make it better, and the threshold is 0.5"
+    }
 
 
 def test_moves_that_do_not_hold_together_are_not_all_made() -> None:

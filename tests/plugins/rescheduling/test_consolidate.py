@@ -108,7 +108,7 @@ def test_a_hardly_used_node_is_to_be_freed_as_a_whole() -> None:
     policy = freeing(picture)
     proposal = first(policy, picture)
     assert [relocation.pod.name for relocation in proposal.relocations] == ["1", "2"]
-    assert proposal.reason == "a is asked for 19% of what it offers; without its 2 pods it is free"
+    assert proposal.reason == "19% of a is requested; without its 2 pods it is free"
     assert gain(policy, picture, {"1": "b", "2": "b"}) == policy.objective(picture) / 2
 
 

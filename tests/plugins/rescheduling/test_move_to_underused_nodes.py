@@ -199,10 +199,10 @@ def test_the_reason_says_how_full_the_node_is_and_how_many_are_nearly_empty() ->
     empty = [node(f"empty-{i}", cpu="10") for i in range(2)]
     seen = picture_of(node("node-3", cpu="10"), *empty, *web(9, "node-3"))
     (first, *_) = underused().proposals(seen)
-    assert first.reason == "node-3 is asked for 90 % of its cpu, and 2 nodes for at most 20 %"
+    assert first.reason == "cpu requested: 90 % on node-3, at most 20 % on 2 nodes"
     marks = {"thresholds": {"cpu": 10, "memory": 30}, "targetThresholds": {"cpu": 50, "memory": 50}}
     (first, *_) = underused(**marks).proposals(picture_of(node("node-3", cpu="10"), empty[0], *web(9, "node-3")))
-    assert first.reason == "node-3 is asked for 90 % of its cpu, and 1 node for at most 10 % of cpu and 30 % of memory"
+    assert first.reason == "cpu requested: 90 % on node-3, at most 10 % of cpu and 30 % of memory on 1 node"
 
 
 def test_extended_resources_and_numbers_of_pods_count_where_they_are_named() -> None:
@@ -224,7 +224,7 @@ def test_by_use_a_node_is_as_full_as_its_pods_are_busy() -> None:
     assert underused().objective(picture_of(*objects, signals=busy)) == 0
     seen = picture_of(*objects, signals=busy)
     asked = underused(useMetrics=True)
-    assert next(iter(asked.proposals(seen))).reason == "a uses 81 % of its cpu, and 1 node at most 20 %"
+    assert next(iter(asked.proposals(seen))).reason == "cpu used: 81 % on a, at most 20 % on 1 node"
     assert [target for _, _, target in carry_out(asked, seen)] == ["b"] * 3
 
 

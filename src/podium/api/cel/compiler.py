@@ -145,7 +145,7 @@ class Compiler:
             declared = operand.fields[node.field]
         elif operand.type not in (values.DYN, "map", "object", values.OPTIONAL):
             raise self.error(node, f"type '{operand.type}' does not support field selection")
-        evaluate, field, look = operand.evaluate, node.field, looked_for if node.is_optional else looked_up
+        evaluate, field, look = operand.evaluate, node.field, optional_entry if node.is_optional else required_entry
 
         def select(scope: Variables) -> values.Value:
             value = evaluate(scope)
@@ -213,10 +213,10 @@ class Compiler:
             value, key = of(scope), at(scope)
             scope.spend(1)
             if is_optional:
-                return looked_for(value, key)
+                return optional_entry(value, key)
             if isinstance(value, tuple):
                 return function.of_values((value, key)).call(value, key)
-            return looked_up(value, key)
+            return required_entry(value, key)
 
         is_optional = node.function == "_[?_]"
         declared, cost = operand.items or _UNKNOWN, operand.cost + index.cost + 1
@@ -276,10 +276,10 @@ class _Sized(str):
         return self._size
 
 
-def looked_up(value: values.Value, key: values.Value) -> values.Value:
+def required_entry(value: values.Value, key: values.Value) -> values.Value:
     """Return the entry of a map; that of an optional map is optional. Raises EvaluationError."""
     if isinstance(value, values.Optional):
-        return looked_for(value, key)
+        return optional_entry(value, key)
     if isinstance(value, dict):
         try:
             return value[key]
@@ -289,10 +289,10 @@ def looked_up(value: values.Value, key: values.Value) -> values.Value:
     raise values.EvaluationError(f"no such key: {key}")
 
 
-def looked_for(value: values.Value, key: values.Value) -> values.Optional:
+def optional_entry(value: values.Value, key: values.Value) -> values.Optional:
     """Return the optional entry of a map or a list. Raises EvaluationError for values without entries."""
     if isinstance(value, values.Optional):
-        return looked_for(value.value, key) if value.is_there else values.NONE
+        return optional_entry(value.value, key) if value.is_there else values.NONE
     if isinstance(value, tuple) and values.is_number(key):
         return values.Optional(value[key]) if type(key) is int and 0 <= key < len(value) else values.NONE
     try:

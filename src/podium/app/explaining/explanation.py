@@ -19,7 +19,7 @@ from podium.app.explaining.gang import GangDecision, search_dict
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.placement import Placement, enough_candidates, examine, nodes_to_find, splitmix, turned, until_enough
+from podium.decide.placement import Placement, enough_candidates, examine, nodes_to_find, rolled, splitmix, until_enough
 from podium.decide.preempting.preemption_plan import PreemptionCandidate, PreemptionPlan
 from podium.framework.plugin import PostFilterResult
 from podium.framework.pre_filters import LEFT_OUT
@@ -401,7 +401,7 @@ def limited_search(runner: Runner, placement: Placement, best: int) -> LimitedSe
         starts = np.unique(np.linspace(0, len(order) - 1, min(DRAWS, len(order)), dtype=np.int64)).tolist()
         found: defaultdict[str, float] = defaultdict(float)
         for start in starts:
-            feasible = examine(turned(order, start), outcome, rows, wanted).feasible
+            feasible = examine(rolled(order, start), outcome, rows, wanted).feasible
             view = View(runner.cluster, feasible)
             runner.scoring.prepare(placement.state, placement.pod, view)
             totals = runner.scoring.totals(placement.state, placement.pod, view)

@@ -140,7 +140,7 @@ class FailureTrials:
 
     def outcome(self, scope: FailureScope) -> FailureOutcome:
         """Return the outcome of one failure."""
-        turns = self._health.turns(scope.nodes)
+        turns = self._health.eviction_delays_ns(scope.nodes)
         pods = by_key((self._effect_on(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
         counts = len(pods.get(_REPLACED, ())), len(pods.get(_HELD, ())), len(pods.get(_UNMANAGED, ()))
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]

@@ -297,7 +297,7 @@ def check(ctx: click.Context, *, file: str, source: Source, plugins: Sequence[st
 
     from podium.app.console.output import show_answer
     from podium.app.planning.saved import PlanCheck, read_plan
-    from podium.framework.settings.registry import loading_no_more
+    from podium.framework.settings.registry import refusing_new_classes
 
     saved = read_plan(file)
     question = plan.commands.get(saved.question)
@@ -305,7 +305,7 @@ def check(ctx: click.Context, *, file: str, source: Source, plugins: Sequence[st
         raise InputError(f"{shown(saved.question)} is not a question of podium plan", source=file, path=".question")
     check = ctx.meta[CHECKED] = Check(source.needed())
     try:
-        with TemporaryDirectory(prefix="podium-") as folder, loading_no_more(frozenset(plugins)):
+        with TemporaryDirectory(prefix="podium-") as folder, refusing_new_classes(frozenset(plugins)):
             words = saved.words(question, Path(folder))
             with question.make_context(saved.question, words, parent=ctx) as asked:
                 question.invoke(asked)

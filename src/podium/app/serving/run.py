@@ -41,7 +41,7 @@ from podium.controlplane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import load_configuration
-from podium.framework.settings.registry import loading_no_more
+from podium.framework.settings.registry import refusing_new_classes
 from podium.runtime.clock import SystemClock
 from podium.server.http import server as http_server
 from podium.server.http.security import TLS, is_loopback, read_token
@@ -117,7 +117,7 @@ def run(wanted: UpOptions) -> int:
             lambda server: None if wanted.command else _announce(server, path, found, has_page=wanted.has_page),
             _page(found.plane, settings, wanted.speed) if wanted.has_page else None,
         )
-        with loading_no_more():
+        with refusing_new_classes():
             return http_server.run(serving.run())
 
 

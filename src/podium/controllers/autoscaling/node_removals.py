@@ -267,7 +267,7 @@ class NodeRemovals:
         if reason := self._why_not(name, group_node, residents, now):
             self._kept_for[name] = _uids(residents)
             taints = [taint for taint in group_node.taints if taint["key"] != REMOVAL_TAINT]
-            return [self._write_taints(group_node, taints, f"scale-down is taken back: {reason}")]
+            return [self._write_taints(group_node, taints, f"scale-down is canceled: {reason}")]
         if residents.is_empty:
             self._written[name] = group_node.node.metadata.resource_version
             return [deletion_of(group_node.node, self.cause, message="scale-down: it is empty")]

@@ -205,7 +205,7 @@ class NodeDrain:
         self._plan = plan_drain(self._pods.values(), self._daemon_sets, self._settings, now)
         end = None if self._needs_cordon() else self._found_end()
         if end is None and self._give_up_ns is not None and self._give_up_ns <= now:
-            end = ("timed-out", "the time for the drain is up")
+            end = ("timed-out", "the timeout has passed")
         if end is not None:
             self._end = self._report(*end)
             return []
@@ -235,7 +235,7 @@ class NodeDrain:
         if not self._uid:
             return "refused", f"there is no node {self._name}"
         if self._is_withdrawn:
-            return "withdrawn", "the node was uncordoned; drain it again to go on"
+            return "withdrawn", "the node was uncordoned; drain it again to continue"
         if self._plan.of("refuse"):
             return "refused", "some pods may not be evicted"
         if not self._plan.of("evict") and not self._plan.of("wait"):

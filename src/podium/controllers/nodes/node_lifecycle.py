@@ -348,7 +348,7 @@ class ZoneDisruption:
             return None
         return 0 if counts.given_up_ns is None else counts.given_up_ns + interval_ns
 
-    def turns(self, names: Sequence[str]) -> dict[str, int]:
+    def eviction_delays_ns(self, names: Sequence[str]) -> dict[str, int]:
         """Return how long after the first of its zone each node is evicted if these fail, for those that ever are."""
         failed = Counter(zone for zone, is_healthy in map(self._nodes.__getitem__, names) if is_healthy)
         trial, turns, found = ZoneDisruption(), Counter[Zone](), {}

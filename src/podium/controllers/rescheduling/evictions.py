@@ -69,8 +69,8 @@ class Refusals:
 class PlannedEvictions:
     """The planned evictions that are not complete; true while any is left or an answer is pending.
 
-    ``inputs`` returns the inputs of a plan at a time; ``look`` updates the progress of moves before that. ``refusals``
-    are the pods whose evictions were refused.
+    ``inputs`` returns the inputs of a plan at a time; ``update`` brings the progress of moves up to date before that.
+    ``refusals`` are the pods whose evictions were refused.
     """
 
     picture: ReschedulerView
@@ -78,7 +78,7 @@ class PlannedEvictions:
     moves: Moves
     soft_taints: SoftTaints
     inputs: Callable[[int], PlanInputs]
-    look: Callable[[int], None]
+    update: Callable[[int], None]
     refusals: Refusals = field(default_factory=Refusals)
     # The node whose taint must be observed before pods are evicted from it.
     _marking: str = ""
@@ -131,7 +131,7 @@ class PlannedEvictions:
             if move.has_ended:
                 controller = move.pod.controller
                 owner = "its controller" if controller is None else f"{controller.kind} {controller.name}"
-                message = f"{owner} keeps off {move.source} by {planned.policy}: {planned.reason}"
+                message = f"{owner} avoids {move.source} by {planned.policy}: {planned.reason}"
             else:
                 where = "" if move.target is None else f"; there is room on {move.target}"
                 message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
@@ -209,7 +209,7 @@ class PlannedEvictions:
             return False
         if len(left) < len(planned.moves):
             return True
-        self.look(now)
+        self.update(now)
         return self.planners.holds(planned, present, self.inputs(now), now)
 
 

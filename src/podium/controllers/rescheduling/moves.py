@@ -63,7 +63,7 @@ class Move:
 
 
 class Moves:
-    """The moves of the last hour or under way. A look examines those of owners whose pods changed, or that are due."""
+    """The moves of the last hour or under way. An update examines those that are due or whose owner's pods changed."""
 
     def __init__(self, view: ReschedulerView) -> None:
         self._view = view
@@ -74,7 +74,7 @@ class Moves:
         self._of_owner: MultiMap[str, Move] = MultiMap()
         # When a move's record changes by time alone.
         self._due: Deadlines[Move] = Deadlines()
-        # The owners that changed since the last look.
+        # The owners that changed since the last update.
         self._changed: dict[str, None] = {}
         # The moves that are not complete, by the uid of the evicted pod.
         self._leaving: dict[str, Move] = {}
@@ -129,13 +129,13 @@ class Moves:
                 move.pod_uid, move.target = left.evicted_pod.uid, left.node_name
                 self._changed[move.owner_uid] = None
 
-    def look(self, now: int, settings: ReschedulerSettings) -> None:
+    def update(self, now: int, settings: ReschedulerSettings) -> None:
         """Update the progress of the moves, find pods that returned, and forget moves that no longer count."""
         while (late := self._due.take_due(now)) is not None:
             self._changed[late.owner_uid] = None
         moves = self._of(self._changed)
         self._changed.clear()
-        self.returns.look(moves, now, settings)
+        self.returns.update(moves, now, settings)
         taken = {move.made_uid for move in moves}
         for move in moves:
             end_ns = self._progress(move, taken, now, settings.move_timeout_ns)
@@ -324,7 +324,7 @@ class Returns:
         self._view = view
         self._returns: dict[tuple[str, str], _Return] = {}
 
-    def look(self, moves: Iterable[Move], now: int, settings: ReschedulerSettings) -> None:
+    def update(self, moves: Iterable[Move], now: int, settings: ReschedulerSettings) -> None:
         """Find the replacements that have returned since the moves began to a node that a pod was evicted from.
 
         Without computed targets, any node of the owner's pods counts.

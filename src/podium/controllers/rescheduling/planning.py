@@ -208,9 +208,7 @@ class SettingsMap:
         known = {policy.name for policy in self._given.policies}
         for policy in settings.policies:
             if ":" in policy.name and policy.name not in known:
-                problem = (
-                    "is loaded only where the program's own configuration names it: a ConfigMap brings no code along"
-                )
+                problem = "is loaded only where the program's own configuration names it: a ConfigMap loads no code"
                 raise InputError(problem, source=source, object=f"policy {policy.name}", path=".name")
         return settings, configuration.caveats
 

@@ -237,8 +237,8 @@ class Rescheduler:
         return "it is being evicted" if self._moves.is_leaving(pod) else ""
 
     def _look_at_moves(self, now: int) -> None:
-        self._emptying.look(now, self.settings.cool_down_ns)
-        self._moves.look(now, self.settings)
+        self._emptying.update(now, self.settings.cool_down_ns)
+        self._moves.update(now, self.settings)
 
     def _plan_inputs(self, now: int) -> PlanInputs:
         return PlanInputs(
@@ -283,7 +283,7 @@ class Emptying:
     _moved_ns: int = 0
     _cooling: dict[str, CoolDown] = field(default_factory=dict)
 
-    def look(self, now: int, cool_down_ns: int) -> None:
+    def update(self, now: int, cool_down_ns: int) -> None:
         """Give up a node whose emptying has made no progress for too long, and forget old cool-downs."""
         if self.node and now - self._moved_ns >= _PATIENCE_NS:
             self._cooling[self.node] = CoolDown.after(self._cooling.get(self.node), cool_down_ns, now)
@@ -326,7 +326,7 @@ class ReplacementGuide:
     def work(self, now: int) -> list[Action]:
         """Guide the replacements that have been observed."""
         self.is_due = False
-        self._moves.look(now, self._planners.settings)
+        self._moves.update(now, self._planners.settings)
         under_way = self._moves.under_way(self._owners)
         actions = [action for move in under_way if (action := self._guidance(move)) is not None]
         found = [move.replacement for move in under_way if move.replacement is not None]

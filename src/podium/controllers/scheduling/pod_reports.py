@@ -49,7 +49,7 @@ class PendingWrites(Generic[Value, Failed]):
             self._versions[key] = version
 
     def see(self, key: str, value: object, version: str) -> bool:
-        """Return whether an observed state is not older than the write, which is forgotten then."""
+        """Return whether an observed state is at least as new as the last write; then forget that write."""
         written_version = self._versions.get(key)
         is_newer = self.written[key] == value if written_version is None else not is_older(version, written_version)
         if is_newer:

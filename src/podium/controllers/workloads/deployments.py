@@ -83,7 +83,7 @@ class Deployments(WorkloadController[Deployment]):
         self._recreating.discard(uid)
 
     def _see_pod(self, change: OwnedPodChange, now: int) -> None:
-        """Only Recreate waits for the end of pods."""
+        """Wake the Deployment of a pod if its strategy is Recreate, which waits for the end of pods."""
         pod = change.now.pod
         owner = pod.metadata.controller
         set_ = self._owned.named(f"{pod.metadata.namespace}/{owner.name}") if owner is not None else None

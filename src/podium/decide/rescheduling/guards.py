@@ -41,7 +41,7 @@ LEAVE_ALONE = {
 """Annotations that ask components to leave a pod in place, with the values that do so."""
 
 _NODE = "Node"
-_COOLING = "the last pod of its controller that was moved came back to its node, which has to cool down"
+_COOLING = "the last moved pod of its controller came back to this node, which has to cool down"
 
 
 class Guards:
@@ -73,7 +73,7 @@ class Guards:
         The text does not name the node, so that it is equal for all pods with the same reason.
         """
         if pod.row == NO_ROW:
-            return "it is on no node that is known"
+            return "its node is unknown"
         return (
             self._why_lasting(pod, pod.row)
             or self._why_young(pod)
@@ -92,7 +92,7 @@ class Guards:
     def _why_lasting(self, pod: PodRecord, row: int) -> str:
         """Return the reason that follows from the pod itself and the node in a row."""
         if pod.terminating:
-            return "it is going already"
+            return "it is terminating"
         why = self._of_class.get(pod.pod_class)
         if why is None:
             why = self._of_class[pod.pod_class] = self._out_of_scope(pod)
@@ -123,7 +123,7 @@ class Guards:
         if pod.priority >= CRITICAL_PRIORITY and "SystemCriticalPods" not in scope.allow:
             return "its priority is system-critical; scope.allow does not name SystemCriticalPods"
         if controller is None and "PodsWithoutController" not in scope.allow:
-            return "it has no controller to make it again; scope.allow does not name PodsWithoutController"
+            return "it has no controller that replaces it; scope.allow does not name PodsWithoutController"
         if not pod.is_preemptible:
             return f"its preemption policy is {pod.preemption_policy}"
         if self._cluster.pod_groups.of(pod) is not None:
@@ -202,7 +202,7 @@ class Guards:
             return _COOLING
         for move in () if pod.ready else self._under_way.get(owner, ()):
             if pod.created_ns >= move.evicted_ns or (move.waiting is not None and move.waiting.uid == pod.uid):
-                return "it was made for one that was moved, and is not ready yet"
+                return "it replaces a moved pod, and is not ready yet"
         return ""
 
 
@@ -224,7 +224,7 @@ class BudgetRoom(Allowance):
         why = super().why(pods)
         if why or self._cap_left is None or self._planned_in_all + self._counted(pods) <= self._cap_left:
             return why
-        return f"the cap on how often the rescheduler may disrupt pods that have a budget leaves {self._cap_left}"
+        return f"the rescheduler's cap on disruptions of pods with a budget leaves {self._cap_left}"
 
     def why_never(self, pod: PodRecord) -> str:
         """Return why the budgets of a pod would refuse its eviction even if all pods were healthy.
@@ -234,7 +234,7 @@ class BudgetRoom(Allowance):
         for budget in self._budgets_of(pod):
             if budget.with_all_up - self.reserve(budget) < 1:
                 allowed = max(budget.with_all_up, 0)
-                return f"{pod.key} is never let go: {budget.key} allows {allowed} at most, less what is left to others"
+                return f"{pod.key} can never move: {budget.key} allows at most {allowed}, less the reserve for others"
         return ""
 
     def take(self, pods: Collection[PodRecord]) -> None:

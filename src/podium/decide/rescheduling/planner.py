@@ -276,7 +276,7 @@ class _Planning:
             return "it is on no node"
         if known is not pod:
             return "it has changed since it was looked at"
-        return self._guards.why(pod) or ("" if self._may_touch(pod) else "it may not be touched")
+        return self._guards.why(pod) or ("" if self._may_touch(pod) else "it may not be moved")
 
     def _part_of(self, proposal: Proposal, why: str) -> tuple[Relocation, ...] | str:
         """Return the moves to make now if not all may be made, for the reason ``why``; or why none may be made.
@@ -423,6 +423,6 @@ class _Ledger:
         return ""
 
     def _words(self, scope: str, counted: int, wanted: int, most: int) -> str:
-        more = f", {wanted} more would be too many:" if wanted else ", and"
+        more = f", {wanted} more are needed," if wanted > 1 else ","
         subject, verb = ("1 move", "is") if counted == 1 else (f"{counted} moves", "are")
-        return f"{subject}{scope} {verb} {self._kind}{more} the limit is {most}"
+        return f"{subject}{scope} {verb} {self._kind}{more} and the limit is {most}"

@@ -264,7 +264,7 @@ class ProposalTrials:
         found = f"would make it better by {gain:.3g}"
         if gain <= ROUNDING:
             found = f"would make it worse by {-gain:.3g}" if gain < -ROUNDING else "would not make it better"
-        return TrialResult(why=f"a replacement{where} {found}, where {threshold:.3g}{each} is asked for")
+        return TrialResult(why=f"a replacement{where} {found}, and the threshold is {threshold:.3g}{each}")
 
 
 class _Choice(Struct, frozen=True):

@@ -190,7 +190,7 @@ def loaded_places() -> frozenset[str]:
 
 
 @contextmanager
-def loading_no_more(places: frozenset[str] | None = None) -> Iterator[None]:
+def refusing_new_classes(places: frozenset[str] | None = None) -> Iterator[None]:
     """Refuse classes at other places than these, or than those loaded so far.
 
     Configurations that come over the network, and those in saved plans, must not import modules.

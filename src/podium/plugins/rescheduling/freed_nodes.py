@@ -51,7 +51,7 @@ class FreedNodes:
     def monthly_cost(self, picture: Picture) -> MonthlyCost | None:
         """Return the sum of the prices of all nodes in use; None if no node has one."""
         self._costs(picture)
-        self.use.look(picture.cluster)
+        self.use.update(picture.cluster)
         used = self._hourly[self.use.guests > 0]
         if np.isnan(self._hourly).all():
             return None
@@ -72,7 +72,7 @@ class FreedNodes:
             return ObjectiveBound()
         picture, rows = departures.picture, departures.rows
         is_counted = picture.targets[: picture.cluster.nodes.count]
-        self.use.look(picture.cluster)
+        self.use.update(picture.cluster)
         free = np.where(is_counted[rows] & (departures.numbers < self.use.guests[rows]), np.inf, 0.0)
         # These are never emptied, unless another policy moves some of their pods first.
         excluded = departures.within_settings & self._counted(picture) & (self.use.shares >= self._threshold)
@@ -127,7 +127,7 @@ class FreedNodes:
 
     def _counted(self, picture: Picture) -> Bools:
         """Return ``[rows]`` the nodes in use, without those that another component empties."""
-        self.use.look(picture.cluster)
+        self.use.update(picture.cluster)
         return np.asarray((self.use.guests > 0) & picture.targets[: len(self.use.guests)])
 
     def _hardly_used(self, picture: Picture) -> Bools:
@@ -152,7 +152,7 @@ class FreedNodes:
         targets[row] = False
         name, share = picture.node_name(row), float(self.use.shares[row])
         pods = "its pod" if len(leaving) == 1 else f"its {len(leaving)} pods"
-        reason = f"{name} is asked for {share:.0%} of what it offers; without {pods} it is free"
+        reason = f"{share:.0%} of {name} is requested; without {pods} it is free"
         shares = self.use.shares.copy()
         shares[list(together[0])] -= 1 + shares.max()
         relocations = []

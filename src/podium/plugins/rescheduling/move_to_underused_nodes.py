@@ -109,7 +109,7 @@ class MoveToUnderusedNodes:
         self._by_deviation = arguments.use_deviation_thresholds
         self.needs_use = arguments.use_metrics
         self._loads = NodeLoads(resources, by_use=arguments.use_metrics)
-        self._verb = "uses" if arguments.use_metrics else "is asked for"
+        self._measure = "used" if arguments.use_metrics else "requested"
         self._fewest = arguments.number_of_nodes + 1
         self._known: _Situation | None = None
         # By shape of pod, for a situation: the nodes that accept it, the rises of their excess, and what changed since.
@@ -318,16 +318,13 @@ class MoveToUnderusedNodes:
         beyond = np.where(shares > high, shares - high, -1.0)
         worst = int(beyond.argmax())
         nodes = "1 node" if number == 1 else f"{number} nodes"
-        only = "" if self._verb == "uses" else "for "
         marks, resources = [f"{100 * share:.0f} %" for share in situation.low], self._loads.resources
         least = marks[0]
         if len(set(marks)) > 1:
             each = [f"{mark} of {name}" for mark, name in zip(marks, resources, strict=True)]
             least = f"{', '.join(each[:-1])} and {each[-1]}"
-        return (
-            f"{picture.node_name(row)} {self._verb} {100 * shares[worst]:.0f} % of its {resources[worst]}, "
-            f"and {nodes} {only}at most {least}"
-        )
+        on_node = f"{resources[worst]} {self._measure}: {100 * shares[worst]:.0f} % on {picture.node_name(row)}"
+        return f"{on_node}, at most {least} on {nodes}"
 
 
 _Gain = tuple[float, PodRecord, Bools, float, Float64s]

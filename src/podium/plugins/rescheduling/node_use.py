@@ -83,7 +83,7 @@ class NodeUse:
         self.shares: Float64s = np.zeros(0)
         self.guests: Int64s = np.zeros(0, dtype=np.int64)
 
-    def look(self, cluster: Cluster) -> None:
+    def update(self, cluster: Cluster) -> None:
         count, rows = cluster.nodes.count, self._changes.since_last(cluster)
         if rows is None:
             rows = cluster.nodes.all_rows()

@@ -237,7 +237,7 @@ class PrepareForMaintenance:
             self._announced = {name: node.maintenance_ns for name, node in reported if node.maintenance_ns is not None}
             self._picture = picture
         urgencies = np.zeros(nodes.count)
-        self._use.look(picture.cluster)
+        self._use.update(picture.cluster)
         for name, time_ns in self._announced.items():
             left_ns = time_ns - picture.now
             row = nodes.row_of.get(name)

@@ -103,7 +103,7 @@ class LeavePoorService:
             yield Avoidance(pods[0], reason, self._args.avoid_for_ns)
 
     def _look(self, picture: Picture) -> None:
-        self._failures.look(picture)
+        self._failures.update(picture)
         if picture is not self._picture:
             self._picture, self._turned_away = picture, {}
             for (owner, node), pods in picture.signals.turned_away.items():
@@ -192,7 +192,7 @@ class FailureStats:
         self.misplaced = 0
         self.lonely: dict[int, dict[str, int]] = {}
 
-    def look(self, picture: Picture) -> None:
+    def update(self, picture: Picture) -> None:
         """Update the statistics. Cached results hold for one picture only, since time passes."""
         rows = self._changes.since_last(picture.cluster, picture)
         if rows is None:
@@ -315,7 +315,7 @@ class SeparateInterfering:
 
     def _terms(self, picture: Picture) -> Float64s:
         count = picture.cluster.nodes.count
-        if not self._loads.look(picture):
+        if not self._loads.update(picture):
             return np.zeros(count)
         usable = self._args.utilization * picture.cluster.nodes.allocatable[CPU, :count].astype(np.float64)
         return self._slowed(self._loads.wanted, self._loads.eager, usable)
@@ -370,7 +370,7 @@ class CPULoads:
         self.wanted: Int64s = np.zeros(0, dtype=np.int64)
         self.eager: Int64s = np.zeros(0, dtype=np.int64)
 
-    def look(self, picture: Picture) -> bool:
+    def update(self, picture: Picture) -> bool:
         """Update the counters; return whether anything is measured."""
         rows = self._changes.since_last(picture.cluster, picture)
         if rows is None:

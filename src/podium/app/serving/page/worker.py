@@ -25,7 +25,7 @@ from podium.api.errors import PodiumError
 from podium.api.input.codec import Reader
 from podium.app.forking import throttled
 from podium.app.serving.page.questions import answer_question
-from podium.framework.settings.registry import loading_no_more
+from podium.framework.settings.registry import refusing_new_classes
 from podium.sim.run_options import RunOptions
 
 LENGTH_BYTES = 8
@@ -57,7 +57,7 @@ def main() -> int:
     options: RunOptions
     options, places = pickle.loads(_frame(source))  # noqa: S301 - the parent process wrote it
     question = msgspec.json.decode(_frame(source))
-    with loading_no_more(places):
+    with refusing_new_classes(places):
         _send(output, _outcome(question, source.read(), options, partial(_send, output)))
     return 0
 

@@ -148,7 +148,7 @@ _TOO_MANY = 429
 _LATER = (Answer.PASSING, Answer.UNKNOWN)
 
 RELEASE_REASON = "GangReleased"
-RELEASE_RULE = "a gang that is not whole gives its nodes back"
+RELEASE_RULE = "an incomplete gang releases its nodes"
 
 
 class GangReleases:
@@ -210,7 +210,7 @@ class GangReleases:
         held = self._state.bound(key)
         message = (
             f"{len(held):,} pods of the gang {key} have nodes, too few of it, and no place was found for another one "
-            f"for {format_duration(after_ns)}: it gives its nodes back"
+            f"for {format_duration(after_ns)}: it releases its nodes"
         )
         rationale = Rationale(RELEASE_RULE, message)
         actions: list[Action] = []

@@ -263,7 +263,7 @@ class AffinityPartners:
     """
 
     def __init__(self, transaction: GangTransaction, gang: Gang, *, are_kept: bool) -> None:
-        """Unless they ``are_kept``, there are none."""
+        """Find the pods that the members require nearby; none unless they ``are_kept``."""
         self._transaction = transaction
         self._required: dict[int, list[_RequiredPods]] = {}
         cluster = transaction.cluster
