@@ -18,6 +18,7 @@ import podium
 from podium.app.console.command import podium as command
 from podium.app.sweeping import sweep as sweeping
 from podium.app.sweeping.sweep import Run, RunOutcome, Sweep
+from tests.app import processes
 from tests.app.forked_workers import fork_spawned
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -250,3 +251,32 @@ def test_a_run_that_kills_each_process_ends_the_sweep(monkeypatch: pytest.Monkey
 
     with pytest.raises(podium.PodiumError, match="processes that played runs have died"):
         podium.sweep(LOOP, {}, seeds=2, jobs=2)
+
+
+_INTERRUPTED = """
+import os, signal
+from podium.app.sweeping import sweep
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+os.kill(os.getpid(), signal.SIGINT)
+sweep.unpickled = lambda pickled: print("learnt")
+sweep._learn(b"")
+"""
+
+
+def test_processes_that_are_interrupted_at_their_start_end_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a process has learnt the sweep, it inherits that interruptions wait; then they end it."""
+    blocked = []
+
+    class Pool(BreakingPool):
+        def submit(self, play: Any, run: Run) -> Future[RunOutcome]:
+            blocked.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+            return super().submit(play, run)
+
+    monkeypatch.setattr(sweeping, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(sweeping, "as_completed", reversed)
+    list(sweeping.processes(1)(cast("Sweep", None), [Run(0, 0)]))
+    ended = processes.run(code=_INTERRUPTED)
+
+    assert blocked == [True]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")

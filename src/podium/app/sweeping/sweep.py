@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -301,6 +303,7 @@ Engine = Callable[[Sweep, Sequence[Run]], Iterator[tuple[Run, RunOutcome]]]
 """Plays some runs of a sweep, and yields each outcome as soon as it is known."""
 
 _MOST_DEATHS = 3
+_INTERRUPTION = (signal.SIGINT,)
 
 
 def processes(count: int) -> Engine:
@@ -314,17 +317,14 @@ def processes(count: int) -> Engine:
         left, deaths = dict.fromkeys(runs), 0
         pickled = pickle.dumps(sweep)
         while left:
-            try:
+            with suppress(BrokenProcessPool):
                 for run, outcome in _play_in_pool(min(count, len(left)), pickled, tuple(left)):
                     del left[run]
                     deaths = 0
                     yield run, outcome
-            except BrokenProcessPool:
-                deaths += 1
-                if deaths == _MOST_DEATHS:
-                    raise PodiumError(
-                        "processes that played runs have died, perhaps for lack of memory; try fewer --jobs"
-                    ) from None
+            deaths += bool(left)
+            if deaths == _MOST_DEATHS:
+                raise PodiumError("processes that played runs have died, perhaps for lack of memory; try fewer --jobs")
 
     return play
 
@@ -333,17 +333,16 @@ def _play_in_pool(count: int, pickled: bytes, runs: Sequence[Run]) -> Iterator[t
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_learn, initargs=(pickled,))
     try:
-        futures = {pool.submit(_play, run): run for run in runs}
-        broken: BaseException | None = None
+        # New processes get an interruption when they can end without a word.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTION)
+        try:
+            futures = {pool.submit(_play, run): run for run in runs}
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTION)
         for future in as_completed(futures):
-            error = future.exception()
-            if isinstance(error, BrokenProcessPool):
-                # All runs that have not ended fail alike, but others may have ended at the same time.
-                broken = error
-            else:
+            # All runs that have not ended fail alike, but others may have ended at the same time.
+            if not isinstance(future.exception(), BrokenProcessPool):
                 yield futures[future], future.result()
-        if broken is not None:
-            raise broken
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -391,6 +390,8 @@ _learnt: list[Sweep] = []
 
 
 def _learn(pickled: bytes) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTION)
     _learnt[:] = [unpickled(pickled)]
 
 
