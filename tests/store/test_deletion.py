@@ -113,6 +113,21 @@ def test_a_shorter_grace_period_counts_from_the_first_delete() -> None:
     assert terminating.object.metadata.deletion_timestamp == "1970-01-01T00:00:20Z"
 
 
+@pytest.mark.parametrize("propagation", ["Orphan", "Foreground"])
+def test_a_later_request_sets_the_propagation_only_if_it_shortens_the_grace_period(propagation: Any) -> None:
+    store = Store()
+    bound(store)
+    first = store.delete("Pod", "default/web", now=0, grace_seconds=30)
+
+    assert store.delete("Pod", "default/web", now=0, propagation=propagation) is first
+    assert store.delete("Pod", "default/web", now=0, propagation=propagation, grace_seconds=30) is first
+
+    shorter = store.delete("Pod", "default/web", now=0, propagation=propagation, grace_seconds=15)
+    assert shorter is not None
+    finalizer = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}[propagation]
+    assert shorter.object.metadata.finalizers == (finalizer,)
+
+
 def test_finalizers_keep_an_object_until_the_last_is_taken_off() -> None:
     store = Store()
     store.create(pod("web", metadata={"finalizers": ["example.com/a", "example.com/b"]}), now=0)

@@ -200,16 +200,17 @@ class Store(creations.WritableStore):
         if kind == DEFINITION:
             return self._delete_definition(previous, now)
         raw = {**previous.raw, "metadata": deletion.with_propagation(previous.raw["metadata"], propagation, kind)}
+        if deletion.is_pending(previous.object, grace_seconds):
+            raw = previous.raw
         if previous.kind == "Namespace":
             if key in _UNDELETABLE_NAMESPACES:
                 raise errors.forbidden(previous.resource, key, "this namespace may not be deleted")
             kinds = (resource.name for resource in self.resources.all() if resource.namespaced)
             is_empty = not any(self.objects(kind, previous.key) for kind in kinds)
             raw = deletion.as_terminating_namespace(raw, is_empty=is_empty)
-        if not isinstance(previous.object, Pod):
-            return self.terminate(previous, raw, grace_seconds, now)
         with self.transaction():
-            self._disruptions.count(previous.object, now)
+            if isinstance(previous.object, Pod):
+                self._disruptions.count(previous.object, now)
             return self.terminate(previous, raw, grace_seconds, now)
 
     def evict(  # noqa: PLR0913 - one argument for each thing that a request can say

@@ -78,10 +78,16 @@ def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | N
             grace = _not_negative(own if grace_seconds is None else grace_seconds)
         raised = {"generation": meta.generation + 1} if meta.generation else {}
         return _deleted(metadata | raised, now, grace)
-    if not current or grace_seconds is None or _not_negative(grace_seconds) >= current:
+    if not current or grace_seconds is None or is_pending(object_, grace_seconds):
         return metadata
     since = parse_time(meta.deletion_timestamp) - current * SECOND
     return _deleted(metadata, since, _not_negative(grace_seconds))
+
+
+def is_pending(object_: Kubernetes, grace_seconds: int | None) -> bool:
+    """Return whether the object waits for the end of a grace period that a delete request does not shorten."""
+    current = object_.metadata.deletion_grace_period_seconds or 0
+    return current > 0 and (grace_seconds is None or _not_negative(grace_seconds) >= current)
 
 
 def with_propagation(metadata: Raw, propagation: str, kind: str) -> Raw:
