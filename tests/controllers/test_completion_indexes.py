@@ -233,6 +233,18 @@ def test_a_job_succeeds_by_its_success_policy(rule: Raw, indexes: tuple[int, ...
     assert rig.active() == []
     assert ends(rig) == [("SuccessCriteriaMet", "SuccessPolicy"), ("Complete", "SuccessPolicy")]
     assert status(rig)["succeeded"] == len(indexes)
+    # The pods that the policy makes superfluous are deleted, and are no failures.
+    assert "failed" not in status(rig)
+
+
+def test_a_job_whose_indexes_have_all_ended_fails_by_a_failed_one_before_its_success_policy() -> None:
+    rig = indexed(completions=2, backoffLimitPerIndex=0, successPolicy={"rules": [{"succeededCount": 1}]})
+
+    rig.end(pod_of(rig, 0), phase="Failed")
+    assert ends(rig) == []
+    rig.end(pod_of(rig, 1), phase="Succeeded")
+
+    assert ends(rig) == [("FailureTarget", "FailedIndexes"), ("Failed", "FailedIndexes")]
 
 
 def test_a_complete_job_has_reached_its_completions() -> None:

@@ -134,9 +134,11 @@ class Jobs(WorkloadController[Job]):
         restarts = job_pods.restarts_of(pods.all.values()) if is_counted else 0
         target = target or failure_of(job, progress, restarts, now) or success_of(job, progress)
         is_ready = self._expectations.are_met(uid)
-        if is_ready and target is not None:
+        if is_ready and target is not None and target.is_failure:
             # Other than surplus pods, these are counted.
             actions += [self._delete(workload, pod.pod, now) for pod in pods.active.values()]
+        elif is_ready and target is not None:
+            actions += self._give_up(workload, state, list(pods.active.values()), now)
         elif is_ready:
             actions += self._manage(workload, state, progress, now)
         actions += self._track(workload, state)
@@ -343,6 +345,8 @@ def failure_of(job: Job, progress: Progress, restarts: int, now: int) -> JobEnd 
     if most_indexes is not None and len(progress.failed) > most_indexes:
         message = "Job has exceeded the specified maximal number of failed indexes"
         return JobEnd("FailureTarget", "MaxFailedIndexesExceeded", message)
+    if progress.failed and progress.successes(job) + len(progress.failed) >= (job.spec.completions or 0):
+        return JobEnd("FailureTarget", "FailedIndexes", "Job has failed indexes")
     return None
 
 
@@ -359,10 +363,8 @@ def success_of(job: Job, progress: Progress) -> JobEnd | None:
 
 def completion_of(job: Job, progress: Progress, completions: int | None) -> JobEnd | None:
     """Return how a Job ends of which no pod is active, or None; ``completions`` None needs one success."""
-    if progress.successes(job) + len(progress.failed) < (1 if completions is None else completions):
+    if progress.successes(job) < (1 if completions is None else completions):
         return None
-    if progress.failed:
-        return JobEnd("FailureTarget", "FailedIndexes", "Job has failed indexes")
     return JobEnd("SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods")
 
 
