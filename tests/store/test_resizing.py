@@ -174,14 +174,31 @@ def test_a_resize_stays_within_the_limit_ranges() -> None:
     assert caught.value.code == 403
 
 
-def test_a_resize_beyond_the_whole_node_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("node_name", "cpu", "problem", "causes"),
+    [
+        (
+            "n1",
+            "5",
+            "node didn't have enough allocatable resources: cpu, requested: 5000, allocatable: 4000",
+            "NodeCapacity",
+        ),
+        ("w1", "2", 'pod resize is only supported on linux nodes, node "w1" is "windows"', "UnsupportedPlatform"),
+        ("gone", "2", 'node "gone" not found', ""),
+    ],
+)
+def test_a_node_must_exist_run_linux_and_hold_a_resized_pod(
+    node_name: str, cpu: str, problem: str, causes: str
+) -> None:
     store = Store()
     store.create(node("n1", cpu=4), now=0)
-    stored(store, sized({"cpu": "1"}), nodeName="n1")
+    windows = {"metadata": {"name": "w1", "labels": {"kubernetes.io/os": "windows"}}}
+    store.create({**node("w1", cpu=4), **windows}, now=0)
+    stored(store, sized({"cpu": "1"}), nodeName=node_name)
 
     with pytest.raises(StoreError) as caught:
-        resized(store, sized({"cpu": "5"}))
+        resized(store, sized({"cpu": cpu}))
 
     assert caught.value.code == 403
-    assert "node didn't have enough allocatable resources: cpu, requested: 5000, allocatable: 4000" in str(caught.value)
-    assert [cause["reason"] for cause in caught.value.details["causes"]] == ["NodeCapacity"]
+    assert problem in str(caught.value)
+    assert [cause["reason"] for cause in caught.value.details.get("causes", ())] == ([causes] if causes else [])

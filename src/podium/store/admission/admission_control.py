@@ -14,6 +14,7 @@ import msgspec
 from podium.api.budget_limits import annotated_rate, strictness_problem
 from podium.api.devices import ResourceClaim, ResourceClaimTemplate
 from podium.api.disruption_policy import MAX_DISRUPTIONS, PriorityRule
+from podium.api.errors import shown
 from podium.api.meta import Kubernetes, Raw, object_at, objects_at, value_at
 from podium.api.node import Node, RuntimeClass
 from podium.api.objects import SharedSpec, shared_spec
@@ -187,9 +188,16 @@ class Admission:
             return
         ranges = self._revisions.typed(LimitRange, pod.metadata.namespace)
         check_pod_limits(POD, pod.key, pod.spec, ranges)
-        node = stored.object if (stored := self._revisions.of("Node").get(pod.spec.node_name)) else None
-        if not isinstance(node, Node):
+        if not pod.spec.node_name:
             return
+        stored = self._revisions.of("Node").get(pod.spec.node_name)
+        node = None if stored is None else stored.object
+        if not isinstance(node, Node):
+            raise forbidden(POD, pod.key, f"node {shown(pod.spec.node_name)} not found")
+        system = node.metadata.labels.get("kubernetes.io/os", "linux")
+        if system != "linux":
+            problem = f"pod resize is only supported on linux nodes, node {shown(node.key)} is {shown(system)}"
+            raise forbidden(POD, pod.key, problem, "UnsupportedPlatform")
         requests, has = pod_requests(pod.spec), node_allocatable(node.status)
         lacking = [resource for resource in (CPU, MEMORY) if requests.get(resource, 0) > has.get(resource, 0)]
         if lacking:
