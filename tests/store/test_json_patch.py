@@ -62,19 +62,36 @@ def code(target: Any, patch: Any) -> int:
         {"op": "add", "path": "/list/-1", "value": 1},
         {"op": "add", "path": "/one/x", "value": 1},
         {"op": "add", "path": "one", "value": 1},
-        {"op": "replace", "path": "/absent", "value": 1},
+        {"op": "test", "path": "/absent/bat", "value": None},
+        {"op": "replace", "path": "/absent/bat", "value": 1},
         {"op": "replace", "path": "/list/-", "value": 1},
+        {"op": "replace", "path": "/one/x", "value": 1},
         {"op": "remove", "path": "/absent"},
         {"op": "remove", "path": ""},
         {"op": "move", "from": "/object", "path": "/object/inner"},
         {"op": "move", "from": "/objects/0", "path": "/objects/0/inner"},
-        {"op": "copy", "from": "/absent", "path": "/b"},
+        {"op": "copy", "from": "/absent/bat", "path": "/b"},
+        {"op": "copy", "from": "/list/2", "path": "/b"},
     ],
 )
 def test_b05_a_patch_that_cannot_be_done_is_invalid(operation: Any) -> None:
     target = {"baz": "qux", "one": 1, "list": [1, 2], "object": {"inner": {}}, "objects": [{}, {}]}
 
     assert code(target, [operation]) == 422
+
+
+@pytest.mark.parametrize(
+    ("operation", "result"),
+    [
+        ({"op": "replace", "path": "/b", "value": 1}, {"a": {}, "b": 1}),
+        ({"op": "replace", "path": "/a/b", "value": 1}, {"a": {"b": 1}}),
+        ({"op": "test", "path": "/b", "value": None}, {"a": {}}),
+        ({"op": "copy", "from": "/b", "path": "/a/b"}, {"a": {"b": None}}),
+    ],
+)
+def test_a_member_that_an_object_lacks_equals_null_and_can_be_replaced(operation: Any, result: Any) -> None:
+    """The library of kube-apiserver departs from the RFC in this; patches of webhooks rely on it."""
+    assert json_patch({"a": {}}, [operation]) == result
 
 
 @pytest.mark.parametrize(

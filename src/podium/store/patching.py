@@ -174,12 +174,11 @@ _ABSENT = object()
 def json_patch(target: Any, patch: Any) -> Any:
     """Return the patched target; the target itself is not changed.
 
-    Objects hold no nulls, so a test for null succeeds if the location is absent. Raises StoreError: 400 for a malformed
-    patch, 413 for too many operations, and 422 for an operation that fails.
+    As in kube-apiserver, a member that an object lacks equals null, and can be replaced. Raises StoreError: 400 for a
+    malformed patch, 413 for too many operations, and 422 for an operation that fails.
     """
-    operations = _operations(patch)
     document = _Document(target)
-    for index, operation in enumerate(operations):
+    for index, operation in enumerate(_operations(patch)):
         try:
             document.apply(operation)
         except (LookupError, ValueError) as error:
@@ -220,25 +219,25 @@ class _Document:
         path = _pointer(operation["path"])
         match operation["op"]:
             case "add":
-                self._add(path, _copy(operation["value"]))
+                self._put(path, _copy(operation["value"]), inserts=True)
             case "remove":
                 self._remove(path)
             case "replace":
-                self._get(path)
-                self._set(path, _copy(operation["value"]))
+                self._put(path, _copy(operation["value"]), inserts=False)
             case "copy":
-                encoded = msgspec.json.encode(self._get(_pointer(operation["from"])))
+                encoded = msgspec.json.encode(self._member(_pointer(operation["from"])))
                 self._copied_bytes += len(encoded)
                 if self._copied_bytes > MAX_COPIED_BYTES:
                     raise ValueError(f"the copies of the patch take more than {MAX_COPIED_BYTES} bytes")
-                self._add(path, msgspec.json.decode(encoded))
+                self._put(path, msgspec.json.decode(encoded), inserts=True)
             case "move":
                 source = _pointer(operation["from"])
                 if path != source and path[: len(source)] == source:
                     raise ValueError("nothing can be moved into itself")
-                self._add(path, self._remove(source))
+                self._put(path, self._remove(source), inserts=True)
             case _:
-                self._test(path, operation)
+                if not _is_same(self._member(path), operation["value"]):
+                    raise ValueError(f"{operation['path']} does not have the value that is tested for")
 
     def _get(self, path: list[str]) -> Any:
         value = self.root
@@ -246,21 +245,23 @@ class _Document:
             value = _child(value, step)
         return value
 
-    def _set(self, path: list[str], value: Any) -> None:
+    def _member(self, path: list[str]) -> Any:
+        """Return the value at a path, None if the object there has no such member."""
+        parent = self._get(path[:-1])
+        return parent.get(path[-1]) if path and isinstance(parent, dict) else self._get(path)
+
+    def _put(self, path: list[str], value: Any, *, inserts: bool) -> None:
+        parent = self._get(path[:-1])
         if not path:
             self.root = value
-            return
-        parent = self._get(path[:-1])
-        parent[_index(path[-1], len(parent)) if isinstance(parent, list) else path[-1]] = value
-
-    def _add(self, path: list[str], value: Any) -> None:
-        parent = self._get(path[:-1]) if path else None
-        if isinstance(parent, list):
-            parent.insert(len(parent) if path[-1] == "-" else _index(path[-1], len(parent) + 1), value)
-        elif path and not isinstance(parent, dict):
+        elif isinstance(parent, dict):
+            parent[path[-1]] = value
+        elif not isinstance(parent, list):
             raise LookupError(f"/{'/'.join(path[:-1])} is neither an object nor a list")
+        elif inserts:
+            parent.insert(len(parent) if path[-1] == "-" else _index(path[-1], len(parent) + 1), value)
         else:
-            self._set(path, value)
+            parent[_index(path[-1], len(parent))] = value
 
     def _remove(self, path: list[str]) -> Any:
         if not path:
@@ -269,16 +270,6 @@ class _Document:
         parent = self._get(path[:-1])
         del parent[_index(path[-1], len(parent)) if isinstance(parent, list) else path[-1]]
         return removed
-
-    def _test(self, path: list[str], operation: dict[str, Any]) -> None:
-        try:
-            found = self._get(path)
-        except LookupError:
-            if operation["value"] is not None:
-                raise
-            return
-        if not _is_same(found, operation["value"]):
-            raise ValueError(f"{operation['path']} does not have the value that is tested for")
 
 
 def _pointer(text: str) -> list[str]:

@@ -442,29 +442,23 @@ def _check_request(previous: Stored, conditions: list[Raw]) -> None:
 
 def scale_of(stored: Stored) -> Raw:
     """Return the scale of a workload. Raises StoreError 404 for a kind that has none."""
-    workload = stored.object
+    workload, selector = stored.object, ""
     if (paths := stored.resource.scale_paths) is not None:
         selector = value_at(stored.raw, *paths.label_selector) if paths.label_selector else ""
         replicas, current = value_at(stored.raw, *paths.spec_replicas), value_at(stored.raw, *paths.status_replicas)
-        return _scale(stored, replicas or 0, current, selector)
-    if not isinstance(workload, Replicated):
-        raise unknown_kind(f"{stored.kind}/scale")
-    if isinstance(workload, ReplicationController):
-        selector = selector_from_labels(workload.spec.selector)
+    elif isinstance(workload, Replicated):
+        selects = selector_from_labels if isinstance(workload, ReplicationController) else compile_label_selector
+        selector = str(selects(workload.spec.selector))  # type: ignore[arg-type]
+        replicas, current = workload.spec.replicas, value_at(stored.raw, "status", "replicas")
     else:
-        selector = compile_label_selector(workload.spec.selector)
-    return _scale(stored, workload.spec.replicas, stored.raw.get("status", {}).get("replicas", 0), selector)
-
-
-def _scale(stored: Stored, replicas: Any, current: Any, selector: object) -> Raw:
+        raise unknown_kind(f"{stored.kind}/scale")
     metadata = stored.raw["metadata"]
-    status = {"replicas": current or 0, **({"selector": str(selector)} if selector else {})}
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in _IN_SCALES if name in metadata},
-        "spec": {"replicas": replicas},
-        "status": status,
+        "spec": {"replicas": replicas or 0},
+        "status": {"replicas": current or 0, **({"selector": selector} if selector else {})},
     }
 
 
