@@ -159,6 +159,56 @@ def test_webhooks_of_both_kinds_are_asked_about_each_object_that_is_deleted() ->
     assert [one["oldObject"]["metadata"]["name"] for one in asked] == [name for _, name in names]
 
 
+def labelling(name: str, needed: str = "") -> Hook:
+    """Return a webhook that adds a label once, if the object has the needed one."""
+
+    def answer(review: Raw) -> Raw:
+        labels = review["request"]["object"]["metadata"]["labels"]
+        is_due = name not in labels and (not needed or needed in labels)
+        add = {"op": "add", "path": f"/metadata/labels/{name}", "value": "x"}
+        return patching(add)(review) if is_due else allowed(review)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("order", "asked", "labels"),
+    [
+        # The selector is met when the second webhook is due; the first one is asked again after it.
+        (("first", "second"), ["first", "second", "first"], {"given", "first", "second"}),
+        # A webhook that did not apply at first is not asked again.
+        (("second", "first"), ["first"], {"given", "first"}),
+    ],
+)
+def test_each_webhook_is_matched_with_the_object_as_the_ones_before_have_changed_it(
+    order: tuple[str, ...], asked: list[str], labels: set[str]
+) -> None:
+    """[TestWebhookReinvocationPolicy]"""
+    selectors: dict[str, Raw] = {"second": {"objectSelector": {"matchLabels": {"first": "x"}}}}
+    hooks = (hook(f"{name}.example.com", reinvocationPolicy="IfNeeded", **selectors.get(name, {})) for name in order)
+    rig = Rig(webhooks("Mutating", *hooks), first=labelling("first"), second=labelling("second", "first"))
+    metadata = {"name": "a", "namespace": "default", "labels": {"given": "x"}}
+
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    made = rig.ask("create", namespace="default", body=body, identity=User("me")).to_dict()
+
+    assert made["metadata"]["labels"].keys() == labels
+    assert [call.url.rpartition("/")[2].partition(".")[0] for call in rig.calls] == asked
+
+
+@pytest.mark.parametrize(
+    ("listed", "sent"), [(["v1beta1"], "v1beta1"), (["v2", "v1beta1", "v1"], "v1beta1"), (["v1", "v1beta1"], "v1")]
+)
+def test_a_review_has_the_first_version_that_the_webhook_accepts_and_the_api_server_knows(
+    listed: list[str], sent: str
+) -> None:
+    rig = Rig(webhooks("Validating", hook(admissionReviewVersions=listed)), check=allowed)
+
+    assert rig.create().code == 201
+
+    assert [call.body["apiVersion"] for call in rig.calls] == [f"admission.k8s.io/{sent}"]
+
+
 def test_an_answer_without_a_response_is_a_failure() -> None:
     response = Rig(webhooks("Validating", hook()), check=lambda review: {}).create()
     assert "received invalid webhook response" in message(response)
@@ -253,36 +303,81 @@ def test_what_configures_webhooks_is_not_reviewed() -> None:
     assert rig.create().code == 201
 
 
+REPLICA_SET = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}},
+    },
+}
+
+
+def objects_of_replica_set(rig: Rig, kind: str, number: int) -> list[Raw]:
+    """Return so many objects of a kind that the plane writes once there is a ReplicaSet."""
+    seen: dict[str, Raw] = {}
+
+    async def story() -> None:
+        running = asyncio.ensure_future(ControlPlaneRunner(rig.plane, SystemClock(1000.0)).run())
+        watch = rig.plane.answer(Request(verb="watch", kind=kind)).watch
+        assert watch is not None
+        assert (await rig.plane.respond(Request(verb="create", kind="ReplicaSet", body=REPLICA_SET), 100)).code == 201
+        while len(seen) < number:
+            woken = asyncio.Event()
+            watch.wake_by(woken.set)
+            await woken.wait()
+            seen.update({notice.raw["metadata"]["name"]: notice.raw for notice in watch.pull()})
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(story(), GUARD_SECONDS))
+    return [*seen.values()]
+
+
 def test_pods_of_components_are_reviewed_and_changed() -> None:
     rig = Rig(
         webhooks("Mutating", hook("label.example.com", "pods")),
         label=patching({"op": "add", "path": "/metadata/labels/made", "value": "here"}),
     )
-    labels = {"app": "web"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
-    raw = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
+
+    pods = objects_of_replica_set(rig, "Pod", 2)
+
+    assert [pod["metadata"]["labels"] for pod in pods] == [{"app": "web", "made": "here"}] * 2
+
+
+def test_an_action_is_not_repeated_when_a_webhook_is_asked_about_its_event() -> None:
+    rig = Rig(webhooks("Mutating", hook("mark.example.com", "events")), mark=allowed)
+
+    events = objects_of_replica_set(rig, "Event", 2)
+
+    pods = {stored.object.metadata.name for stored in rig.plane.store.objects("Pod")}
+    assert len(pods) == 2
+    assert {event["message"] for event in events if event["reason"] == "SuccessfulCreate"} <= {
+        f"Created pod: {name}" for name in pods
     }
+    assert {call.body["request"]["object"]["kind"] for call in rig.calls} == {"Event"}
 
-    async def story() -> None:
-        running = asyncio.ensure_future(ControlPlaneRunner(rig.plane, SystemClock(1000.0)).run())
-        watch = rig.plane.answer(Request(verb="watch", kind="Pod")).watch
-        assert watch is not None
-        assert (await rig.plane.respond(Request(verb="create", kind="ReplicaSet", body=raw), 100)).code == 201
-        seen: dict[str, Any] = {}
-        while len(seen) < 2:
-            woken = asyncio.Event()
-            watch.wake_by(woken.set)
-            await woken.wait()
-            seen |= {notice.raw["metadata"]["name"]: notice.raw["metadata"]["labels"] for notice in watch.pull()}
-        assert [*seen.values()] == [{"app": "web", "made": "here"}] * 2
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
-    asyncio.run(asyncio.wait_for(story(), GUARD_SECONDS))
+@pytest.mark.parametrize(("answer", "is_kept"), [(allowed, False), (denying(message="not now"), True)])
+def test_the_garbage_collector_waits_for_webhooks(answer: Hook, is_kept: bool) -> None:
+    rig = Rig(check=answer, change=allowed)
+    assert rig.create("owner").code == rig.create("other").code == 201
+    owner = rig.plane.store.get("ConfigMap", "default/owner")
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid}
+    owned = {"metadata": {"ownerReferences": [reference]}}
+    assert rig.ask("patch", key="default/other", body=owned, patch_type="merge").code == 200
+    assert rig.ask("delete", key="default/owner").code == 200
+    for kind, name in (("Validating", "check"), ("Mutating", "change")):
+        raw = webhooks(kind, hook(f"{name}.example.com"))
+        assert rig.plane.answer(Request(verb="create", kind=raw["kind"], body=raw, field_manager="m")).code == 201
+
+    rig.plane.turn()
+
+    assert (rig.plane.store.find("ConfigMap", "default/other") is not None) is is_kept
+    asked = [call.body["request"] for call in rig.calls]
+    assert [(one["operation"], one["name"]) for one in asked] == [("DELETE", "other")] * 2
 
 
 def test_a_service_is_reached_by_its_endpoints_under_its_own_name() -> None:

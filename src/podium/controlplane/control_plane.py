@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -97,7 +98,7 @@ class EmbeddedControlPlane:
         self._power = NodePower(nodes.values(), now, has_kubelets=KUBELET not in settings.without)
         self._expiry = EventExpiry(store, now)
         self._leases = None if KUBELET in settings.without else NodeLeases(store, self._power.is_down)
-        self._collectors = CleanupControllers(store, self._router.answer, settings)
+        self._collectors = CleanupControllers(store, self._router.answer, self._with_answers, settings)
         self._required = RequiredObjects(store, settings.authority, settings.client_authority, settings.without)
         self._required.work(now)
         self.keep()
@@ -108,14 +109,9 @@ class EmbeddedControlPlane:
         self._components = {component.name: component for component in components_of(settings, nodes)}
         # The version up to which the components have observed the writes.
         self._shown = store.version
-        self._live.begin(
-            list(self._components.values()),
-            [
-                (resource.name, first_seen(stored))
-                for resource in self.resources.all()
-                for stored in store.objects(resource.name)
-            ],
-        )
+        kinds = [resource.name for resource in self.resources.all()]
+        first = [(kind, first_seen(stored)) for kind in kinds for stored in store.objects(kind)]
+        self._live.begin(list(self._components.values()), first)
 
     # Methods for the server
 
@@ -153,15 +149,22 @@ class EmbeddedControlPlane:
                 # The runner ends with it.
                 self.on_work()
                 raise
-        error = StoreError(500, "InternalError", "the request needs too many calls of webhooks")
-        return Response(code=error.code, error=error)
+        return Response(
+            code=500, error=StoreError(500, "InternalError", "the request needs too many calls of webhooks")
+        )
 
-    async def continue_with(self, call: WebhookCall, work: Callable[[], None]) -> None:
-        """Call a webhook, and do what needs its answer."""
-        answers = {call.key: await self.call(call)}
-        await self.idle()
-        with self._router.knowing(answers):
-            work()
+    async def continue_with(self, call: WebhookCall, work: Callable[[], object]) -> None:
+        """Call a webhook, and others that the work needs then, and do the work with their answers."""
+        answers = WebhookAnswers()
+        for _ in range(_MOST_CALLS):
+            answers[call.key] = await self.call(call)
+            await self.idle()
+            try:
+                with self._router.knowing(answers):
+                    work()
+                return self.on_work()
+            except CallNeededError as needed:
+                call = needed.call
 
     @property
     def is_busy(self) -> bool:
@@ -300,38 +303,31 @@ class EmbeddedControlPlane:
         """Carry out an action of a component."""
         if self.account is not None:
             self.account.on_action(requested.action, requested.component.name)
-        self._send(requested, now, WebhookAnswers())
+        self._with_answers(partial(self._send, requested, now))
 
-    def _send(self, requested: RequestedAction, now: int, answers: WebhookAnswers) -> None:
-        account = self.account
-        try:
-            with self._router.knowing(answers):
-                finished = self._carry_out(requested, now)
-        except CallNeededError as needed:
-            self._call_first(needed.call, requested, now, answers)
-            return
-        if account is not None:
-            account.on_result(requested.action, finished.problem)
+    def _send(self, requested: RequestedAction, now: int) -> None:
+        finished = self._carry_out(requested, now)
+        if self.account is not None:
+            self.account.on_result(requested.action, finished.problem)
         self._publish(now)
         self._live.answer(requested, finished)
 
-    def _call_first(self, call: WebhookCall, requested: RequestedAction, now: int, answers: WebhookAnswers) -> None:
-        """Carry out an action after the call of a webhook."""
-
-        async def called() -> None:
-            answers[call.key] = await self.call(call)
-            await self.idle()
-            self._send(requested, now, answers)
-            self.on_work()
-
+    def _with_answers(self, work: Callable[[], Response | None]) -> Response | None:
+        """Do work; if it needs the answers of webhooks, do it when they are there, and return None now."""
         try:
-            task = asyncio.get_running_loop().create_task(called())
+            with self._router.knowing(WebhookAnswers()):
+                return work()
+        except CallNeededError as needed:
+            following = partial(self.continue_with, needed.call, work)
+        try:
+            task = asyncio.get_running_loop().create_task(following())
         except RuntimeError:
             # In virtual time nothing else happens meanwhile.
-            asyncio.run(called())
+            asyncio.run(following())
         else:
             self._calling.add(task)
             task.add_done_callback(self._calling.discard)
+        return None
 
     def _carry_out(self, requested: RequestedAction, now: int) -> ActionFinished:
         action = requested.action
@@ -355,8 +351,13 @@ class EmbeddedControlPlane:
 
     def _record(self, record: Record, component: str, now: int) -> None:
         """Write an Event; a refusal, such as in a terminating namespace, is ignored."""
+
+        def write(request: Request, at: int) -> Response:
+            # What an Event reports must not be done again if a webhook is asked about the Event.
+            return self._with_answers(partial(self._router.answer, request, at)) or Response(code=202)
+
         with suppress(StoreError):
-            run_conversation(self._recorder.record(record, component, now), self._router.answer, now)
+            run_conversation(self._recorder.record(record, component, now), write, now)
 
     def _name_of(self, requested: RequestedAction) -> str:
         """Return the reporting component of an Event; a scheduler uses the name of its pod."""
@@ -451,8 +452,7 @@ class EventExpiry:
     def expire(self, now: int, most: int) -> None:
         """Delete at most ``most`` expired Events."""
         for _ in range(most):
-            next_ns = self.next_time()
-            if next_ns is None or next_ns > now:
+            if (next_ns := self.next_time()) is None or next_ns > now:
                 return
             key = next(iter(self._written))
             del self._written[key]
@@ -463,17 +463,17 @@ class EventExpiry:
 class CleanupControllers:
     """The garbage collector and the namespace controller of a store, as far as they are enabled.
 
-    A step that is refused because of a rule that was added meanwhile is retried after a minute. The oldest ended pods
-    beyond `MOST_ENDED` are deleted, too (pkg/controller/podgc).
+    ``run`` carries out a step, after the calls of webhooks that it needs. A step that is refused, by a webhook or by a
+    rule that was added meanwhile, is retried after a minute. The oldest ended pods beyond `MOST_ENDED` are deleted, too
+    (pkg/controller/podgc).
     """
 
-    def __init__(self, store: Store, ask: Answer, settings: ControlPlaneSettings) -> None:
-        self._store = store
+    def __init__(self, store: Store, ask: Answer, run: Callable[..., object], settings: ControlPlaneSettings) -> None:
+        self._store, self._run = store, run
         self._request = actions.cleanup_by_requests(ask)
         self._controllers: list[GarbageCollector | NamespaceCleaner] = []
         if GARBAGE_COLLECTOR not in settings.without:
-            garbage = GarbageCollector(store, self._carry_out, absent_is_gone=settings.absent_is_gone)
-            self._controllers.append(garbage)
+            self._controllers.append(GarbageCollector(store, self._carry_out, absent_is_gone=settings.absent_is_gone))
         if NAMESPACE_CONTROLLER not in settings.without:
             self._controllers.append(NamespaceCleaner(store, self._carry_out))
         # The version up to which all garbage was collected.
@@ -513,6 +513,9 @@ class CleanupControllers:
                 self._retries.set(step.stored.uid, due_ns)
                 return
             del self._definitions[step.stored.uid]
+        self._run(partial(self._attempt, step, now))
+
+    def _attempt(self, step: Step, now: int) -> None:
         try:
             self._request(step, now)
         except StoreError as error:

@@ -10,16 +10,16 @@ import base64
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from podium.api.meta import Raw, object_at, objects_at
 from podium.apirequests.admission import policies
+from podium.apirequests.admission.policies import AdmissionAttributes
 from podium.store.errors import StoreError, bad_request, forbidden
 from podium.store.patching import json_patch
 from podium.store.store import Store
 from podium.store.webhook_calls import WebhookAnswer, review_uid
 
-_API_VERSION = "admission.k8s.io/v1"
+_VERSIONS = ("v1", "v1beta1")
 _DEFAULT_SECONDS = 10
 
 
@@ -29,25 +29,22 @@ class Webhooks:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def mutated(self, attributes: policies.AdmissionAttributes, warnings: list[str]) -> Raw | None:
+    def mutated(self, attributes: AdmissionAttributes, warnings: list[str]) -> Raw | None:
         """Return the object as the mutating webhooks change it, None if none does. Raises as `_response` does.
 
-        Webhooks that want it are asked again after a later one has changed the object.
+        Webhooks that were asked, and want it, are asked again after a later one has changed the object.
         """
-        before = attributes.object
-        changed_after: dict[str, Any] = {}
-        for hook in self._hooks("MutatingWebhookConfiguration", attributes):
-            attributes = self._mutate(hook, attributes, warnings)
-            changed_after[str(hook["name"])] = attributes.object
-        for hook in self._hooks("MutatingWebhookConfiguration", attributes):
-            after_call = changed_after.get(str(hook["name"]), before)
-            if hook.get("reinvocationPolicy") == "IfNeeded" and after_call is not attributes.object:
-                attributes = self._mutate(hook, attributes, warnings)
+        before, after = attributes.object, dict[str, Raw | None]()
+        for is_again in (False, True):
+            for hook in self._hooks("MutatingWebhookConfiguration"):
+                has_changed = after.get(hook["name"], attributes.object) is not attributes.object
+                is_due = not is_again or (has_changed and hook.get("reinvocationPolicy") == "IfNeeded")
+                if is_due and self._applies(hook, attributes):
+                    attributes = self._mutate(hook, attributes, warnings)
+                    after[hook["name"]] = attributes.object
         return attributes.object if attributes.object is not before else None
 
-    def _mutate(
-        self, hook: Raw, attributes: policies.AdmissionAttributes, warnings: list[str]
-    ) -> policies.AdmissionAttributes:
+    def _mutate(self, hook: Raw, attributes: AdmissionAttributes, warnings: list[str]) -> AdmissionAttributes:
         response = self._response(hook, attributes, warnings)
         if not response.get("patch"):
             return attributes
@@ -60,29 +57,30 @@ class Webhooks:
             raise _internal(hook, "its patch leaves no object with metadata")
         return attributes if result == attributes.object else replace(attributes, object=result)
 
-    def validate(self, attributes: policies.AdmissionAttributes, warnings: list[str]) -> None:
+    def validate(self, attributes: AdmissionAttributes, warnings: list[str]) -> None:
         """Call the validating webhooks. Raises as `_response` does."""
-        for hook in self._hooks("ValidatingWebhookConfiguration", attributes):
-            self._response(hook, attributes, warnings)
+        for hook in self._hooks("ValidatingWebhookConfiguration"):
+            if self._applies(hook, attributes):
+                self._response(hook, attributes, warnings)
 
-    def _hooks(self, kind: str, attributes: policies.AdmissionAttributes) -> Iterator[Raw]:
-        """Yield the webhooks that apply to a request, by the name of their configuration and in its order."""
+    def _hooks(self, kind: str) -> Iterator[Raw]:
+        """Yield the webhooks by the name of their configuration and in its order."""
         for stored in self._store.objects(kind):
-            for hook in objects_at(stored.raw, "webhooks"):
-                if not policies.matches(self._store, hook, attributes, listed="rules"):
-                    continue
-                namespace = policies.namespace_of(self._store, attributes)
-                evaluation = policies.PolicyEvaluation(attributes, namespace, None, {})
-                try:
-                    applies = evaluation.meets(objects_at(hook, "matchConditions"))
-                except policies.AdmissionPolicyError as error:
-                    if hook.get("failurePolicy") == "Ignore":
-                        continue
-                    raise forbidden(attributes.resource, attributes.key, str(error)) from None
-                if applies:
-                    yield hook
+            yield from objects_at(stored.raw, "webhooks")
 
-    def _response(self, hook: Raw, attributes: policies.AdmissionAttributes, warnings: list[str]) -> Raw:
+    def _applies(self, hook: Raw, attributes: AdmissionAttributes) -> bool:
+        """Return whether a webhook applies to a request. Raises StoreError 403 if its conditions cannot say."""
+        if not policies.matches(self._store, hook, attributes, listed="rules"):
+            return False
+        evaluation = policies.PolicyEvaluation(attributes, policies.namespace_of(self._store, attributes), None, {})
+        try:
+            return evaluation.meets(objects_at(hook, "matchConditions"))
+        except policies.AdmissionPolicyError as error:
+            if hook.get("failurePolicy") == "Ignore":
+                return False
+            raise forbidden(attributes.resource, attributes.key, str(error)) from None
+
+    def _response(self, hook: Raw, attributes: AdmissionAttributes, warnings: list[str]) -> Raw:
         """Return the response of a webhook that allows the request, {} for one that failed and may.
 
         Raises StoreError if it denies the request, and CallNeededError if its answer is not known yet.
@@ -102,29 +100,26 @@ class Webhooks:
             raise _denial(hook, object_at(response, "status"))
         return response
 
-    def _ask(self, hook: Raw, attributes: policies.AdmissionAttributes) -> WebhookAnswer:
-        request = {
-            **attributes.as_request(),
-            "object": _as_sent(attributes.object),
-            "oldObject": _as_sent(attributes.old),
-        }
+    def _ask(self, hook: Raw, attributes: AdmissionAttributes) -> WebhookAnswer:
+        objects = {"object": _as_sent(attributes.object), "oldObject": _as_sent(attributes.old)}
+        request = {**attributes.as_request(), **objects}
         request["uid"] = review_uid(hook["name"], request)
-        body = {"kind": "AdmissionReview", "apiVersion": _API_VERSION, "request": request}
+        version = next((each for each in hook.get("admissionReviewVersions") or () if each in _VERSIONS), "v1")
+        body = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
         seconds = hook.get("timeoutSeconds") or _DEFAULT_SECONDS
         return self._store.webhooks.ask(object_at(hook, "clientConfig"), body, seconds, f"timeout={seconds}s")
 
 
 def _as_sent(raw: Raw | None) -> Raw | None:
     """Return an object without what differs between two attempts of one request."""
-    if raw is None:
-        return None
-    metadata = {name: value for name, value in raw["metadata"].items() if name != "managedFields"}
-    return {**raw, "metadata": metadata}
+    metadata = {name: value for name, value in object_at(raw, "metadata").items() if name != "managedFields"}
+    return raw and {**raw, "metadata": metadata}
 
 
 def _internal(hook: Raw, problem: str) -> StoreError:
-    message = f'Internal error occurred: failed calling webhook "{hook["name"]}": {problem}'
-    return StoreError(500, "InternalError", message)
+    return StoreError(
+        500, "InternalError", f'Internal error occurred: failed calling webhook "{hook["name"]}": {problem}'
+    )
 
 
 def _denial(hook: Raw, status: Raw) -> StoreError:
