@@ -75,12 +75,58 @@ def test_a_pod_that_tolerates_for_some_time_goes_after_that() -> None:
 def test_the_shortest_tolerated_taint_sets_the_eviction_time() -> None:
     rig = rig_of(tolerating("a", exists(seconds=100), exists("other", 20)), tolerating("b", exists(seconds=100)))
 
-    taint(rig, GONE)
-    rig.pass_to(50)
     taint(rig, GONE, OTHER)
     rig.pass_to(200)
 
-    assert [one for one in rig.log if "delete" in one] == ["50 delete b", "70 delete a"]
+    assert [one for one in rig.log if "delete" in one] == ["0 delete b", "20 delete a"]
+
+
+@pytest.mark.parametrize("left", [[OTHER], [GONE, OTHER]])
+def test_an_eviction_time_once_set_stands_while_other_tolerated_taints_come_and_go(left: list[Raw]) -> None:
+    rig = rig_of(tolerating("a", exists(seconds=100), exists("other", 20)), tolerating("b", exists(seconds=100)))
+
+    taint(rig, GONE)
+    rig.pass_to(50)
+    taint(rig, *left)
+    rig.pass_to(200)
+
+    assert [one for one in rig.log if "delete" in one] == ["50 delete b", "100 delete a"]
+
+
+def test_a_node_that_falls_silent_after_it_was_not_ready_does_not_give_its_pods_more_time() -> None:
+    rig = rig_of(tolerating("a"))
+
+    taint(rig, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "timeAdded": "2026-01-01T12:00:00Z"})
+    rig.pass_to(200)
+    taint(rig, {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-01-01T12:03:20Z"})
+    rig.pass_to(1000)
+
+    assert rig.log[-1] == "300 delete a"
+
+
+def test_a_pod_that_tolerates_its_taints_for_good_loses_its_eviction_time() -> None:
+    rig = rig_of(tolerating("a", exists(), exists("other", 60)))
+
+    taint(rig, GONE, OTHER)
+    rig.pass_to(50)
+    taint(rig, GONE)
+    rig.pass_to(70)
+    taint(rig, GONE, OTHER)
+    rig.pass_to(200)
+
+    assert rig.log[-1] == "130 delete a"
+
+
+@pytest.mark.parametrize("seconds", [10, 1000])
+def test_other_seconds_of_a_toleration_do_not_move_an_eviction_time(seconds: int) -> None:
+    rig = rig_of(tolerating("a", exists(seconds=100)))
+
+    taint(rig, GONE)
+    rig.pass_to(50)
+    rig.patch("Pod", "a", {"spec": {"tolerations": [*DEFAULTS, exists(seconds=seconds)]}})
+    rig.pass_to(2000)
+
+    assert rig.log[-1] == "100 delete a"
 
 
 def test_the_first_matching_toleration_counts() -> None:
@@ -216,7 +262,7 @@ def test_changes_of_the_node_do_not_make_it_longer() -> None:
     assert rig.log[-1] == "30 delete a"
 
 
-def test_a_taint_removed_and_added_unseen_restarts_its_clock() -> None:
+def test_a_taint_removed_and_added_unseen_does_not_restart_its_clock() -> None:
     rig = rig_of(tolerating("a", exists(seconds=30)))
     taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:00Z"})
     rig.pass_to(20)
@@ -224,7 +270,7 @@ def test_a_taint_removed_and_added_unseen_restarts_its_clock() -> None:
     taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:20Z"})
     rig.pass_to(100)
 
-    assert rig.log[-1] == "50 delete a"
+    assert rig.log[-1] == "30 delete a"
 
 
 def test_with_a_pod_that_is_gone_its_time_is_forgotten() -> None:

@@ -24,11 +24,7 @@ class MultiMap(dict[Key, dict[Item, None]]):
     """The items of each key, in the order in which they were added; a key without items is not kept."""
 
     def add(self, key: Key, item: Item) -> None:
-        items = self.get(key)
-        if items is None:
-            self[key] = {item: None}
-        else:
-            items[item] = None
+        self.setdefault(key, {})[item] = None
 
     def discard(self, key: Key, item: Item) -> bool:
         """Remove an item, if it is there; return whether the key has no items now."""

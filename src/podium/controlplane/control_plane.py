@@ -23,6 +23,7 @@ from podium.apirequests.request import Answer, Request, Response, problem_of, ru
 from podium.controllers.actions import Record
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Deadlines, earliest
+from podium.controllers.indexes import exchange
 from podium.controllers.kubelets.pod_run import node_problems, pod_problems
 from podium.controllers.observations import ActionFinished, ContainersExited, Observation, Problem
 from podium.controlplane.account import DisruptionAccount
@@ -438,10 +439,7 @@ class EventExpiry:
 
     def observe(self, event: WatchEvent, now: int) -> None:
         """Record that an Event was written or deleted."""
-        key = event.stored.key
-        self._written.pop(key, None)
-        if event.type != "DELETED":
-            self._written[key] = now
+        exchange(self._written, event.stored.key, None if event.type == "DELETED" else now)
 
     def next_time(self) -> int | None:
         """Return the time of the next expiry, None if there are no Events."""

@@ -15,6 +15,7 @@ from podium.api import node as nodes
 from podium.api.node import DISK_PRESSURE, PID_PRESSURE, Node, condition_status, is_ready
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import Deadlines
+from podium.controllers.indexes import exchange
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.kubelet_reports import CRASHED, LOST, OUT_OF_MEMORY_KILLED, read_restarts, terminated
 from podium.controllers.kubelets.pod_run import TROUBLE, CrashBackOff, PodRun
@@ -257,17 +258,13 @@ class NodePods:
 
     def put(self, run: PodRun) -> None:
         self.runs[run.uid] = run
-        if run.behaviour.memory_bytes:
-            self._users[run.uid] = run
+        self.reread(run)
         if run.is_admitted:
             self._held.add(run.holding)
 
     def reread(self, run: PodRun) -> None:
         """Update a pod whose annotations may have changed."""
-        if run.uid in self.runs and run.behaviour.memory_bytes:
-            self._users[run.uid] = run
-        else:
-            self._users.pop(run.uid, None)
+        exchange(self._users, run.uid, run if run.uid in self.runs and run.behaviour.memory_bytes else None)
 
     def admit(self, run: PodRun, *, must_wait: bool) -> None:
         """Admit a pod; it holds its resources even if it has to wait."""

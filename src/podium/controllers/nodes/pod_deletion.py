@@ -19,7 +19,7 @@ from podium.cluster.view import tolerates
 from podium.controllers.actions import Action, DeleteObject, ReportStatus, deletion_of
 from podium.controllers.controller import NO_CHANGE, ON_MISSING_NODE, PLACED, UNPLACED, IdleDeferral, Reconciler
 from podium.controllers.deadlines import earliest
-from podium.controllers.indexes import MultiMap
+from podium.controllers.indexes import MultiMap, exchange
 from podium.controllers.ledger.disruption import since
 from podium.controllers.nodes.node_lifecycle import BoundPods
 from podium.controllers.observations import ActionFinished, Changed
@@ -131,10 +131,7 @@ class PodGarbageCollector(PodDeleter):
         """Take in a pod; return whether it or others of its node may be due."""
         name, is_terminating = pod.spec.node_name, pod.is_terminating
         self._pods.put(pod, shown)
-        if self._unbound:
-            self._unbound.pop(pod.key, None)
-        if is_terminating and not name:
-            self._unbound[pod.key] = pod
+        exchange(self._unbound, pod.key, pod if is_terminating and not name else None)
         if is_terminating:
             self._queue.add(pod.key)
         if not name or name in self._nodes:
@@ -194,7 +191,8 @@ class TaintEviction(PodDeleter):
     """Deletes each pod of a tainted node or device when it, or its claim, no longer tolerates one of the taints.
 
     Toleration seconds count from the later of the taint's addition and the pod's binding, so that a restart does not
-    reset them. Static pods are ignored.
+    reset them. A time once set for a node's taints stands until the pod tolerates all of them for good, or not all any
+    more (processPodOnNode): neither another taint nor other seconds change it. Static pods are ignored.
     """
 
     watches = frozenset(("DeviceTaintRule", "Node", "Pod", "ResourceClaim", "ResourceSlice"))
@@ -206,6 +204,8 @@ class TaintEviction(PodDeleter):
         self._taints: dict[str, _NoExecuteTaints] = {}
         # The pods on tainted nodes or with claims, by key: the uid and since when they are there.
         self._since: dict[str, tuple[str, int]] = {}
+        # By key, when pods that tolerate the taints of their nodes for some time are evicted.
+        self._ends: dict[str, int] = {}
         # Devices and claims; by pod, the claims that it uses.
         self._devices = Devices()
         self._used_by: MultiMap[str, str] = MultiMap()
@@ -223,15 +223,14 @@ class TaintEviction(PodDeleter):
             self._add(object_, shown, now)
         elif isinstance(object_, Pod):
             self._since.pop(object_.key, None)
+            self._ends.pop(object_.key, None)
             self._forget_pod(object_)
         elif isinstance(object_, Node):
             name = object_.metadata.name
             taints = {} if shown is None else self._no_execute_taints(object_, shown.raw, now)
-            if taints != self._taints.pop(name, {}):
+            if taints != (exchange(self._taints, name, taints or None) or {}):
                 for bound in self._pods.on(name):
                     self._add(*bound, now)
-            if taints:
-                self._taints[name] = taints
         elif isinstance(object_, ResourceClaim | ResourceSlice | DeviceTaintRule):
             self._devices_changed(object_, now, is_gone=shown is None)
         return []
@@ -252,14 +251,14 @@ class TaintEviction(PodDeleter):
         if known is None or known[0] != uid:
             since_ns = since(shown.raw, "PodScheduled") or time_of(pod.metadata.creation_timestamp)
             self._since[pod.key] = uid, _since_ns(since_ns, now)
+            self._ends.pop(pod.key, None)
         self._queue.add(pod.key)
 
     def _no_execute_taints(self, node: Node, raw: Raw, now: int) -> _NoExecuteTaints:
         """Return the node's NoExecute taints; known ones keep their time."""
         before = self._taints.get(node.metadata.name, {})
-        listed = objects_at(raw, "spec", "taints")
-        times = {(taint.get("key"), taint.get("effect")): str(taint.get("timeAdded") or "") for taint in listed}
-        found = [(one, times.get((one.key, one.effect), "")) for one in node.spec.taints if one.effect == "NoExecute"]
+        times = (str(taint.get("timeAdded") or "") for taint in objects_at(raw, "spec", "taints"))
+        found = (dated for dated in zip(node.spec.taints, times, strict=True) if dated[0].effect == "NoExecute")
         return {dated: before.get(dated, _since_ns(time_of(dated[1]), now)) for dated in found}
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
@@ -268,7 +267,7 @@ class TaintEviction(PodDeleter):
             return []
         pod = found.pod
         may_stay = pod.is_terminating or is_static(pod)
-        on_node, on_devices = min(self._ends_on_node(pod), default=None), min(self._ends_on_devices(pod), default=None)
+        on_node, on_devices = self._end_on_node(pod), min(self._ends_on_devices(pod), default=None)
         due_ns = None if may_stay else earliest((on_node, on_devices))
         if due_ns is None or due_ns > now:
             self._queue.add_at(key, due_ns)
@@ -279,14 +278,19 @@ class TaintEviction(PodDeleter):
         mark = None if is_marked else ReportStatus("Pod", key, pod.metadata.uid, _EVICTION, (wanted,))
         return self._delete(mark, deletion_of(pod, _EVICTION))
 
-    def _ends_on_node(self, pod: Pod) -> Iterator[int]:
-        """Yield when each NoExecute taint of the pod's node is no longer tolerated."""
+    def _end_on_node(self, pod: Pod) -> int | None:
+        """Return when the pod is evicted for its node's taints: 0 for at once, None for never."""
+        ends: list[int] = []
         for (taint, _), since_ns in self._taints.get(pod.spec.node_name, {}).items():
             toleration = next((each for each in pod.spec.tolerations if tolerates(each, taint)), None)
             if toleration is None:
-                yield 0
-            elif toleration.toleration_seconds is not None:
-                yield max(since_ns, self._since[pod.key][1]) + toleration.toleration_seconds * SECOND
+                return 0
+            if toleration.toleration_seconds is not None:
+                ends.append(max(since_ns, self._since[pod.key][1]) + toleration.toleration_seconds * SECOND)
+        if not ends:
+            self._ends.pop(pod.key, None)
+            return None
+        return self._ends.setdefault(pod.key, min(ends))
 
     def _ends_on_devices(self, pod: Pod) -> Iterator[int]:
         """Yield when each NoExecute taint of the pod's devices is no longer tolerated."""

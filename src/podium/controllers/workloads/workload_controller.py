@@ -27,7 +27,7 @@ from podium.controllers.actions import (
 )
 from podium.controllers.controller import NO_CHANGE, OWNER_ASPECTS, UNOWNED, Backoff, Reconciler
 from podium.controllers.deadlines import earliest
-from podium.controllers.indexes import SelectorIndex
+from podium.controllers.indexes import SelectorIndex, exchange
 from podium.controllers.observations import ActionFinished, Answer, Changed
 from podium.controllers.workloads import owned_pods
 
@@ -390,9 +390,8 @@ class CreationWaits:
 
     def see_quota(self, quota: ResourceQuota, *, is_gone: bool) -> list[str]:
         """Let the refused workloads of a namespace retry if a quota leaves more room; return their uids."""
-        before = self._quotas.pop(quota.key, None)
+        before = exchange(self._quotas, quota.key, None if is_gone else quota)
         if not is_gone:
-            self._quotas[quota.key] = quota
             if before is None:
                 return []
             was, used = before.status.used, quota.status.used
