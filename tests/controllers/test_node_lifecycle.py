@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.api.node import Node
+from podium.api.node import EXCLUDED, Node
 from podium.controllers.actions import Action
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle
 from podium.controllers.observations import Problem
@@ -285,6 +285,34 @@ def test_a_small_zone_in_which_most_nodes_fail_gives_none_up() -> None:
     rig.condition("a0", "Ready", "True")
     rig.pass_to(600)
     assert given_up(rig) == ["a1", "a2"]
+
+
+def test_nodes_excluded_from_disruption_do_not_count_for_the_rate_but_are_given_up_at_it() -> None:
+    rig = Rig(NodeLifecycle)
+    rig.apply(*nodes(5), *nodes(1, "b"))
+    for name in ("a2", "b0"):
+        rig.patch("Node", name, {"metadata": {"labels": {EXCLUDED: ""}}})
+
+    rig.fail("a0", "a1", "a2", "b0")
+    rig.pass_to(50)
+    assert given_up(rig) == ["a0", "b0"]
+
+    rig.pass_to(70)
+    assert given_up(rig) == ["a0", "a1", "a2", "b0"]
+
+
+def test_a_cluster_whose_only_healthy_nodes_are_excluded_gives_none_up() -> None:
+    rig = Rig(NodeLifecycle)
+    rig.apply(*nodes(3))
+    rig.patch("Node", "a2", {"metadata": {"labels": {EXCLUDED: ""}}})
+
+    rig.fail("a0", "a1")
+    rig.pass_to(500)
+    assert given_up(rig) == []
+
+    rig.patch("Node", "a2", {"metadata": {"labels": {EXCLUDED: None}}})
+    rig.pass_to(600)
+    assert given_up(rig) == ["a0", "a1"]
 
 
 def test_two_nodes_are_never_too_many() -> None:

@@ -26,6 +26,7 @@ NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+EXCLUDED = "node.kubernetes.io/exclude-disruption"
 
 
 def region_and_zone(labels: Mapping[str, str]) -> tuple[str, ...]:

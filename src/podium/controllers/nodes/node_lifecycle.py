@@ -308,11 +308,12 @@ class ZoneDisruption:
 
     In a zone, one node is evicted every 10 s. If more than two nodes and at least 55% of them are unhealthy, it is one
     every 100 s in a zone of more than 50 nodes, and none in a smaller one; but every 10 s if no node of the zone is
-    healthy. If no node of the cluster is healthy, none is evicted.
+    healthy. If no node of the cluster is healthy, none is evicted. Nodes with the label `EXCLUDED` do not count.
     """
 
     def __init__(self) -> None:
-        self._nodes: dict[str, tuple[Zone, bool]] = {}
+        # By name, the zone and whether the node is healthy, None if it is excluded.
+        self._nodes: dict[str, tuple[Zone, bool | None]] = {}
         self._zones: dict[Zone, _Counts] = {}
         self._healthy = 0
 
@@ -374,7 +375,8 @@ class ZoneDisruption:
     def replace(self, name: str, node: nodes.Node | None, *, is_healthy: bool = False) -> list[str]:
         """Count a node, None to forget it; return the unhealthy nodes if that changes the rates, else none."""
         zone: Zone = () if node is None else nodes.region_and_zone(node.metadata.labels)
-        before, after = self._nodes.pop(name, None), None if node is None else (zone, is_healthy)
+        state = None if node is None or nodes.EXCLUDED in node.metadata.labels else is_healthy
+        before, after = self._nodes.pop(name, None), None if node is None else (zone, state)
         has_moved = before is not None and after is not None and before[0] != after[0]
         if before is not None and has_moved:
             has_moved = name in self._zones[before[0]].waiting
@@ -384,14 +386,14 @@ class ZoneDisruption:
         counted = [each for each in (before, after) if each is not None]
         zones = [self._zones.setdefault(zone, _Counts()) for zone, _ in counted]
         paces = [self.is_total(), *map(self._interval_ns, zones)]
-        for (place, was_healthy), step in zip(counted, (1,) if before is None else (-1, 1), strict=False):
+        for (place, state), step in zip(counted, (1,) if before is None else (-1, 1), strict=False):
             counts = self._zones[place]
-            counts.healthy += step * was_healthy
-            counts.unhealthy += step * (not was_healthy)
-            self._healthy += step * was_healthy
+            counts.healthy += step * (state is True)
+            counts.unhealthy += step * (state is False)
+            self._healthy += step * (state is True)
         has_changed = has_moved or paces != [self.is_total(), *map(self._interval_ns, zones)]
         for (zone, _), counts in zip(counted, zones, strict=True):
-            if not (counts.healthy or counts.unhealthy):
+            if not (counts.healthy or counts.unhealthy or any(place == zone for place, _ in self._nodes.values())):
                 # A later node is not evicted before the interval is over in any case.
                 self._zones.pop(zone, None)
-        return [name for name, (_, is_healthy) in self._nodes.items() if not is_healthy] if has_changed else []
+        return [name for name, (_, state) in self._nodes.items() if not state] if has_changed else []
