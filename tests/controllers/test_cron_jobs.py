@@ -46,6 +46,14 @@ def end(rig: Rig, minute: int, type_: str = "Complete") -> None:
     rig.patch("Job", f"sum-{START + minute}", {"status": status}, status=True)
 
 
+def by_hand(rig: Rig, name: str) -> None:
+    """Create a Job of the CronJob as another client."""
+    owner = rig.get("CronJob", "sum")
+    reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "sum", "controller": True}
+    metadata = {"name": name, "ownerReferences": [{**reference, "uid": owner["metadata"]["uid"]}]}
+    rig.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, **owner["spec"]["jobTemplate"]})
+
+
 def status(rig: Rig) -> Raw:
     found: Raw = rig.get("CronJob", "sum").get("status", {})
     return found
@@ -155,12 +163,9 @@ def test_the_oldest_jobs_that_have_ended_are_deleted() -> None:
     assert status(rig)["lastSuccessfulTime"] == "2026-01-01T00:01:00Z"
 
 
-def test_jobs_created_by_other_clients_for_a_cron_job_do_not_count() -> None:
+def test_active_jobs_created_by_other_clients_for_a_cron_job_do_not_count() -> None:
     rig = rig_of(cron(concurrencyPolicy="Forbid"))
-    owner = rig.get("CronJob", "sum")
-    reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "sum", "controller": True}
-    metadata = {"name": "by-hand", "ownerReferences": [{**reference, "uid": owner["metadata"]["uid"]}]}
-    rig.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, **owner["spec"]["jobTemplate"]})
+    by_hand(rig, "by-hand")
 
     rig.pass_to(10 * MINUTE)
 
@@ -168,13 +173,23 @@ def test_jobs_created_by_other_clients_for_a_cron_job_do_not_count() -> None:
     assert [one["name"] for one in status(rig)["active"]] == [f"sum-{START + 10}"]
 
 
+def test_ended_jobs_of_other_clients_count_for_the_history_and_the_last_success() -> None:
+    rig = rig_of(cron(successfulJobsHistoryLimit=2))
+
+    for second, name in enumerate(("c", "b", "a")):
+        by_hand(rig, name)
+        conditions = [{"type": type_, "status": "True"} for type_ in ("SuccessCriteriaMet", "Complete")]
+        times = {"startTime": f"2026-01-01T00:00:0{second}Z", "completionTime": f"2026-01-01T00:01:0{second}Z"}
+        rig.patch("Job", name, {"status": {"conditions": conditions, **times}}, status=True)
+
+    assert rig.names("Job") == ["a", "b"]
+    assert status(rig)["lastSuccessfulTime"] == "2026-01-01T00:01:02Z"
+
+
 def test_active_jobs_of_other_clients_are_reported_once() -> None:
     rig = rig_of(cron())
-    owner = rig.get("CronJob", "sum")
-    reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "sum", "controller": True}
     for name in ("b", "a"):
-        metadata = {"name": name, "ownerReferences": [{**reference, "uid": owner["metadata"]["uid"]}]}
-        rig.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, **owner["spec"]["jobTemplate"]})
+        by_hand(rig, name)
 
     rig.pass_to(25 * MINUTE)
 

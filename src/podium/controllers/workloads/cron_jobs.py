@@ -55,7 +55,6 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         owned = self._owned.of(workload.uid)
         # A Job whose annotation is missing or invalid is not one of the schedule.
         scheduled = [(time_of(job.object.metadata.annotations.get(SCHEDULED_AT)), job) for job in owned]
-        mine = [job for time, job in scheduled if time is not None]
         unfinished = [(time, job) for time, job in scheduled if not jobs.is_finished(job.object)]
         active = [job for time, job in unfinished if time is not None]
         foreign = sorted(job.object.metadata.name for time, job in unfinished if time is None)
@@ -67,11 +66,11 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
             if not workload.object.spec.suspend:
                 actions += self._begin(workload, active, last_ns, now)
-            actions += self._forget_history(workload, mine, now)
+            actions += self._forget_history(workload, owned, now)
         # A Job that is replaced is not active any more; it would be missed after its deletion.
         replaced = {action.uid for action in actions if isinstance(action, DeleteObject)}
         left = [job for job in active if job.uid not in replaced]
-        return self._write_status(workload, _status(workload, mine, left, last_ns)) + actions
+        return self._write_status(workload, _status(workload, owned, left, last_ns)) + actions
 
     def _begin(self, workload: _Workload, active: list[_Job], last_ns: int | None, now: int) -> list[Action]:
         """Create the Job that is due, if one may start."""
@@ -106,13 +105,13 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
             actions += [self._delete(workload, job.object, now) for job in active if not job.is_deleted]
         return [*actions, self._create_named(workload, _new_job(workload, due_ns), now)]
 
-    def _forget_history(self, workload: _Workload, mine: list[_Job], now: int) -> list[Action]:
-        """Delete the oldest Jobs beyond the limits, of the successful and of the failed ones."""
+    def _forget_history(self, workload: _Workload, owned: list[_Job], now: int) -> list[Action]:
+        """Delete the oldest Jobs beyond the limits, of the successful and of the failed ones, whoever created them."""
         spec = workload.object.spec
         actions: list[Action] = []
         limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
         for end, most in limits.items():
-            ended = [job for job in mine if is_true(job.conditions, end) and not job.is_deleted]
+            ended = [job for job in owned if is_true(job.conditions, end) and not job.is_deleted]
             ended.sort(key=lambda job: (job.object.status.start_time or "", job.object.metadata.name))
             actions += [self._delete(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
         return actions
@@ -142,8 +141,8 @@ def _new_job(workload: _Workload, time_ns: int) -> Raw:
     return owned_object(workload.object, Job, metadata, spec=template.get("spec", {}))
 
 
-def _status(workload: _Workload, mine: list[_Job], active: list[_Job], last_ns: int | None) -> Raw:
-    ends = [job.status.get("completionTime") for job in mine if is_true(job.conditions, "Complete")]
+def _status(workload: _Workload, owned: list[_Job], active: list[_Job], last_ns: int | None) -> Raw:
+    ends = [job.status.get("completionTime") for job in owned if is_true(job.conditions, "Complete")]
     known = [time for time in (*ends, workload.status.get("lastSuccessfulTime")) if isinstance(time, str)]
     fields = {
         "active": [
