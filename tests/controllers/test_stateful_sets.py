@@ -506,6 +506,24 @@ def test_a_pod_that_is_replaced_keeps_its_claims_whatever_happens_when_it_is_sca
     assert claim_owners(rig, 1) == []
 
 
+@pytest.mark.parametrize(("scaled", "waits"), [("Delete", True), ("Retain", False)])
+def test_a_pod_waits_for_claims_that_go_with_the_pod_before_it(scaled: str, waits: bool) -> None:
+    rig = rig_of(retained(2, "Retain", scaled))
+    rig.scale("StatefulSet", "db", 1)
+    old = {"apiVersion": "v1", "kind": "Pod", "name": "db-1", "uid": "old"}
+    metadata = {"name": "data-db-1", "namespace": "default", "ownerReferences": [old]}
+    if scaled == "Retain":
+        rig.delete("PersistentVolumeClaim", "data-db-1")
+    # The garbage collector has not deleted it yet.
+    rig.apply({**CLAIM, "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata})
+
+    rig.scale("StatefulSet", "db", 2)
+    assert rig.active() == (["db-0"] if waits else ["db-0", "db-1"])
+
+    rig.delete("PersistentVolumeClaim", "data-db-1")
+    assert rig.active() == ["db-0", "db-1"]
+
+
 def test_a_claim_that_another_controller_owns_is_left_alone() -> None:
     rig = rig_of(retained(1, "Retain", "Retain"))
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x", "controller": True}

@@ -145,14 +145,18 @@ class StatefulSets(template_revisions.RevisionedController[StatefulSet]):
         return [self._create_named(workload, raw, now)]
 
     def _make_claims(self, workload: _Workload, ordinal: int, now: int) -> tuple[list[Action], bool]:
-        """Create missing claims; return also whether the pod has to wait for any."""
+        """Create missing claims; return also whether the pod waits for any, as for those of a pod before it."""
         actions: list[Action] = []
         is_waiting = False
+        policy = workload.object.spec.persistent_volume_claim_retention_policy
+        owner = f"{workload.object.metadata.name}-{ordinal}" if policy.when_scaled == "Delete" else ""
         for claim in claims_of(workload, ordinal).values():
             metadata = claim["metadata"]
             key = f"{metadata['namespace']}/{metadata['name']}"
             known = self._claims.get(key)
-            if known is None or known.metadata.deletion_timestamp is not None:
+            owners = known.metadata.owner_references if known is not None else ()
+            is_stale = any((each.kind, each.name) == ("Pod", owner) for each in owners)
+            if known is None or known.metadata.deletion_timestamp is not None or is_stale:
                 is_waiting = True
                 self._claim_users[key] = workload.uid
                 if known is None and self._may_create(workload, now):
