@@ -213,6 +213,26 @@ def test_an_owner_of_a_kind_that_the_cluster_does_not_have_counts_as_there() -> 
     assert GarbageCollector(store, steps_at(store)).due(0) == []
 
 
+@pytest.mark.parametrize("absent_is_gone", [True, False])
+@pytest.mark.parametrize("unserved", ["extensions/v1beta1", "apps/v1"])
+def test_a_reference_in_an_api_version_that_is_not_served_collects_nothing_while_its_owner_lives(
+    unserved: str, *, absent_is_gone: bool
+) -> None:
+    """[TestConflictingData]: nobody knows what such a reference means; that of another kind is wrong."""
+    store = Store()
+    owned = config_map("owned", store.create(config_map("owner"), now=0))
+    owned["metadata"]["ownerReferences"][0]["apiVersion"] = unserved
+    store.create(owned, now=0)
+    collector = GarbageCollector(store, steps_at(store), absent_is_gone=absent_is_gone)
+
+    collector.collect(0)
+    assert [one.key for one in store.objects("ConfigMap")] == ["default/owned", "default/owner"]
+
+    store.delete("ConfigMap", "default/owner", now=0)
+    collector.collect(0)
+    assert store.objects("ConfigMap") == []
+
+
 def test_dependents_are_collected_in_a_partially_known_cluster() -> None:
     store = Store()
     owner = store.create(config_map("owner"), now=0)
@@ -228,7 +248,7 @@ def test_dependents_are_collected_in_a_partially_known_cluster() -> None:
 @pytest.mark.parametrize("absent_is_gone", [True, False])
 @pytest.mark.parametrize(
     "wrong",
-    [{"name": "other"}, {"kind": "Secret"}, {"apiVersion": "apps/v1"}, {"namespace": "shop"}],
+    [{"name": "other"}, {"kind": "Secret"}, {"apiVersion": "apps/v1", "kind": "Deployment"}, {"namespace": "shop"}],
     ids=lambda wrong: next(iter(wrong)),
 )
 def test_a_uid_alone_makes_no_owner(wrong: Raw, *, absent_is_gone: bool) -> None:

@@ -163,12 +163,13 @@ class GarbageCollector:
         # Whether each owner exists and does not wait for its dependents to be deleted.
         owners = [(reference.uid, self._owner(stored, reference)) for reference in references]
         # Owners of an unknown kind cannot be looked up, nor namespaced ones of a cluster-scoped object: none of them
-        # counts as gone.
+        # counts as gone, but for one of an unknown kind whose deletion was seen.
         is_scoped, find = bool(stored.object.metadata.namespace), self.store.resources.find
         kinds = {each.uid: find(each.api_version, each.kind) for each in references}
         absent = {uid for uid, kind in kinds.items() if kind is not None and self.absent_is_gone}
         within_reach = (uid for uid, kind in kinds.items() if is_scoped or kind is None or not kind.namespaced)
-        known = {uid for uid in within_reach if uid in absent or uid in self._objects or uid in self._gone}
+        misnamed = {uid for uid, kind in kinds.items() if kind is not None and uid in self._objects}
+        known = {uid for uid in within_reach if uid in absent or uid in misnamed or uid in self._gone}
         solid = [uid not in known if owner is None else not _waits(owner) for uid, owner in owners]
         if all(solid):
             self._sound.add((id(references), stored.object.metadata.namespace))
