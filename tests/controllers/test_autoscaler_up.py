@@ -155,7 +155,17 @@ def test_a_pod_hears_why_other_groups_were_not_taken() -> None:
 
     assert rig.events == [
         "TriggeredScaleUp p: pod triggered scale-up: right 0->1 (max: 3); "
-        "large: wastes 91% instead of 62%; small: Insufficient cpu"
+        "large: wastes 90.6% instead of 62.5%; small: Insufficient cpu"
+    ]
+
+
+def test_of_groups_that_waste_alike_the_first_by_name_is_taken_and_pods_hear_that() -> None:
+    rig = autoscaled(group("b", cpu=4), group("a", cpu=4))
+    rig.apply(pending("p", cpu=3))
+    rig.pass_to(10)
+
+    assert rig.events == [
+        "TriggeredScaleUp p: pod triggered scale-up: a 0->1 (max: 3); b: wastes 62.5% as well, and is later by name"
     ]
 
 

@@ -159,6 +159,15 @@ def test_arguments_of_a_plugin_that_is_nowhere_are_refused() -> None:
     )
 
 
+def test_refused_arguments_are_located_in_the_plugin_config_and_unknown_plugins_where_they_are_enabled() -> None:
+    def place(name: str) -> str:
+        given = {"plugins": {"filter": {"enabled": [{"name": name}]}}, "pluginConfig": [{"name": name, "args": {}}]}
+        return refusal(given).partition(": ")[0].rpartition(", ")[2]
+
+    assert place("Failing") == ".profiles[0].pluginConfig[0].args"
+    assert place("NodePort") == ".profiles[0].plugins.filter.enabled"
+
+
 @pytest.mark.parametrize(
     ("plugins", "says"),
     [

@@ -241,6 +241,8 @@ def test_usage_can_be_limited_and_is_a_table(charged: str) -> None:
     shown = ask("-f", "-", "--usage", "-n", "shop", given=charged).output
     assert shown.splitlines()[0] == "requested by the pods of 1 namespace within 1 hour"
     assert shown.splitlines()[3].split() == ["shop", "critical", "666666667", "0.26", "0.26", "0.00"]
+    hourly = ask("-f", "-", "--usage", "-n", "shop", "--all", given=charged).output
+    assert hourly.splitlines()[3].split()[:3] == ["0s", "shop", "critical"]
     assert "preemptible" not in ask("-f", "-", "--usage", "--min-priority", "500000000", given=charged).output
 
     rows = list(csv.DictReader(io.StringIO(ask("-f", "-", "--usage", "-o", "csv", given=charged).output)))

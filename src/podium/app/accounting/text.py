@@ -216,7 +216,7 @@ def _write_table(page: Page, account: Account, rows: Sequence[UsageEntry], *, by
     headings = (*first, "class", "priority", *of_names.values())
     table = []
     for used in rows:
-        places = (_hour(account, used), used.namespace) if by_hour else (used.namespace,)
+        places = (account.shown(used.hour), used.namespace) if by_hour else (used.namespace,)
         amounts = [used.requested.get(name, 0.0) / (_GIB if is_bytes(name) else 1) for name in names]
         first_cells = (*map(str, places), used.priority_class or "none", str(used.priority))
         table.append([*first_cells, *map("{:,.2f}".format, amounts)])

@@ -303,7 +303,6 @@ Engine = Callable[[Sweep, Sequence[Run]], Iterator[tuple[Run, RunOutcome]]]
 """Plays some runs of a sweep, and yields each outcome as soon as it is known."""
 
 _MOST_DEATHS = 3
-_INTERRUPTION = (signal.SIGINT,)
 
 
 def processes(count: int) -> Engine:
@@ -334,11 +333,11 @@ def _play_in_pool(count: int, pickled: bytes, runs: Sequence[Run]) -> Iterator[t
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_learn, initargs=(pickled,))
     try:
         # New processes get an interruption when they can end without a word.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTION)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             futures = {pool.submit(_play, run): run for run in runs}
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTION)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         for future in as_completed(futures):
             # All runs that have not ended fail alike, but others may have ended at the same time.
             if not isinstance(future.exception(), BrokenProcessPool):
@@ -391,7 +390,7 @@ _learnt: list[Sweep] = []
 
 def _learn(pickled: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTION)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _learnt[:] = [unpickled(pickled)]
 
 

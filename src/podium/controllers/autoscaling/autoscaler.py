@@ -207,10 +207,11 @@ class Autoscaler:
         if chosen is not None:
             for pod in chosen.pods:
                 group, others = chosen.group, dict(plan.refusals[pod.uid])
-                waste = f"{float(chosen.waste):.0%}"
                 for option in plan.options:
                     if option is not chosen and option.group.name not in others:
-                        others[option.group.name] = f"wastes {float(option.waste):.0%} instead of {waste}"
+                        is_more = option.waste > chosen.waste
+                        than = f"instead of {float(chosen.waste):.1%}" if is_more else "as well, and is later by name"
+                        others[option.group.name] = f"wastes {float(option.waste):.1%} {than}"
                 size = len(self._picture.nodes_of[group.name])
                 growth = f"{group.name} {size}->{size + len(chosen.names)} (max: {group.maximum})"
                 message = "; ".join([f"pod triggered scale-up: {growth}", *_listed(others)])

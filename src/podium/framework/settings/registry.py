@@ -393,15 +393,17 @@ class _ProfileBuilder:
             raise self._error("must be the same, with the same arguments, in all profiles", "queueSort")
 
     def _made(self, name: str) -> Plugin:
+        place = f"[{list(self._args).index(name)}].args" if name in self._args else ""
+        path = f"{self._path}.pluginConfig{place}"
         try:
             context = replace(self._context, args=self._args.get(name, {}))
             plugin: Plugin = self._registry.make(name, context, f"plugin {shown(name)}")
         except InputError as error:
-            place = f"[{list(self._args).index(name)}].args" if name in self._args else ""
-            path = f"{self._path}.pluginConfig{place}{error.path}"
-            raise InputError(error.problem, object=error.object, path=path) from error
+            raise InputError(error.problem, object=error.object, path=f"{path}{error.path}") from error
         except PodiumError as error:
-            raise self._enabling_error(name, str(error)) from error.__cause__ or error
+            is_argument = place and name in self._registry
+            problem = InputError(str(error), path=path) if is_argument else self._enabling_error(name, str(error))
+            raise problem from error.__cause__ or error
         return plugin
 
     def _order_at(self, point: str) -> list[str]:
