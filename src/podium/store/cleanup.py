@@ -166,10 +166,9 @@ class GarbageCollector:
         # counts as gone, but for one of an unknown kind whose deletion was seen.
         is_scoped, find = bool(stored.object.metadata.namespace), self.store.resources.find
         kinds = {each.uid: find(each.api_version, each.kind) for each in references}
-        absent = {uid for uid, kind in kinds.items() if kind is not None and self.absent_is_gone}
+        absent = {uid for uid, kind in kinds.items() if kind and (self.absent_is_gone or uid in self._objects)}
         within_reach = (uid for uid, kind in kinds.items() if is_scoped or kind is None or not kind.namespaced)
-        misnamed = {uid for uid, kind in kinds.items() if kind is not None and uid in self._objects}
-        known = {uid for uid in within_reach if uid in absent or uid in misnamed or uid in self._gone}
+        known = {uid for uid in within_reach if uid in absent or uid in self._gone}
         solid = [uid not in known if owner is None else not _waits(owner) for uid, owner in owners]
         if all(solid):
             self._sound.add((id(references), stored.object.metadata.namespace))
