@@ -342,6 +342,20 @@ def test_the_oldest_revisions_are_forgotten() -> None:
     assert sorted(numbers) == [4, 5]
 
 
+def test_of_revisions_with_equal_numbers_the_one_that_was_created_first_is_the_oldest() -> None:
+    rig = rig_of(db(1, revisionHistoryLimit=1))
+    (present,) = rig.names("ControllerRevision")
+    uid = rig.get("StatefulSet", "db")["metadata"]["uid"]
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid, "controller": True}
+    revision = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "data": {}, "revision": 1}
+
+    for name in ("db-z", "db-a"):
+        rig.pass_to(rig.seconds + 1)
+        rig.apply({**revision, "metadata": {"name": name, "namespace": "default", "ownerReferences": [owner]}})
+
+    assert sorted(rig.names("ControllerRevision")) == sorted(["db-a", present])
+
+
 def test_pods_that_another_controller_has_made_of_the_present_template_stay() -> None:
     labels = {"metadata": {"labels": {"app": "web", REVISION: "db-5d4f8c7b9"}}}
     pods = [owned_by(db(), f"db-{number}", nodeName="n1") for number in range(2)]

@@ -43,9 +43,9 @@ class RevisionedController(WorkloadController[Revised]):
         """Return the actions for a workload whose current template has the revision ``update``."""
 
     def _sync(self, workload: WorkloadObject[Revised], now: int) -> list[Action]:
-        found = (revision.object for revision in self._owned.of(workload.uid))
+        mine = (revision.object for revision in self._owned.of(workload.uid))
         # The newest comes last.
-        history = sorted(found, key=lambda revision: (revision.revision, revision.metadata.name))
+        history = sorted(mine, key=lambda one: (one.revision, one.metadata.creation_timestamp or "", one.metadata.name))
         # A name counts as well as the content, because another version of the API server may have set other defaults.
         update = next((each for each in reversed(history) if template_of(each) == workload.template), None)
         if update is None:
