@@ -92,11 +92,11 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     (INGRESS, {f"{_PATH}.path": "a"}, '.path: Invalid value: "a": must be an absolute path'),
     (INGRESS, {f"{_PATH}.path": "/a//b"}, ".path: Invalid value: \"/a//b\": must not contain '//'"),
     (INGRESS, {f"{_PATH}.path": "/a/.."}, ".path: Invalid value: \"/a/..\": cannot end with '/..'"),
-    (INGRESS, {f"{_PATH}.backend": GONE}, '.backend: Invalid value: "": resource or service backend is required'),
+    (INGRESS, {f"{_PATH}.backend": GONE}, ".backend: Invalid value: a list: exactly one of `resource`"),
     (
         INGRESS,
         {f"{_PATH}.backend.resource": {"kind": "A", "name": "a"}},
-        "cannot set both resource and service backends",
+        ".backend: Invalid value: a list: exactly one",
     ),
     (INGRESS, {f"{_PATH}.backend.service.name": GONE}, ".backend.service.name: Required value"),
     (INGRESS, {f"{_PATH}.backend.service.name": "A"}, '.backend.service.name: Invalid value: "A"'),
@@ -115,7 +115,7 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     ),
     (POLICY, {"spec.ingress.0.from.0": {"ipBlock": {"cidr": "10.0.0.0"}}}, ".ipBlock.cidr: Invalid value"),
     (POLICY, {"spec.ingress.0.ports": [{"port": 80, "protocol": "A"}]}, '.ports[0].protocol: Unsupported value: "A"'),
-    (POLICY, {"spec.policyTypes": ["Through"]}, '.policyTypes[0]: Invalid value: "Through"'),
+    (POLICY, {"spec.policyTypes": ["Through"]}, '.policyTypes[0]: Unsupported value: "Through"'),
     (SLICE, {"addressType": "IPv5"}, '.addressType: Unsupported value: "IPv5"'),
     (SLICE, {"endpoints.0.addresses": []}, ".endpoints[0].addresses: Required value"),
     (

@@ -176,7 +176,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"containers.0.resources.claims": [{"name": "gpu"}]},
         '.claims[0]: Not found: "gpu": must be one of the names in pod',
     ),
-    ({"resourceClaims": [{"name": "gpu"}]}, '.resourceClaims[0]: Invalid value: "gpu": must specify one of'),
+    ({"resourceClaims": [{"name": "gpu"}]}, ".resourceClaims[0]: Invalid value: a list: exactly one of"),
     (
         {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}},
         '.spec.resources.requests.cpu: Invalid value: "500m": must be greater than or equal to aggregate container',

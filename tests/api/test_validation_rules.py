@@ -60,5 +60,5 @@ def test_only_marked_rules_and_limits_decide_whether_an_object_can_be_used() -> 
     with pytest.raises(InputError, match="restartPolicy"):
         objects.check_usable(Place(spec, Findings()), "PodSpec")
     objects.check_usable(Place({"dnsPolicy": "Sometimes"}, Findings()), "PodSpec")
-    with pytest.raises(InputError, match="has 1001 entries; at most 1000 are allowed"):
+    with pytest.raises(InputError, match="Too many: 1001: must have at most 1000 items"):
         objects.check_usable(Place({"tolerations": [{}] * 1_001}, Findings()), "PodSpec")

@@ -75,9 +75,9 @@ def test_a_refusal_names_the_field_of_the_form_that_was_written(change: Raw, fie
     refused = api.ask("patch", "PodGroup", KEY, body=change, api_version=OLDER).error
 
     assert refused is not None
-    assert refused.message == f"PodGroup default/g is invalid: {field}: the field is immutable"
+    assert refused.message == f"PodGroup default/g is invalid: {field}: field is immutable"
     assert [cause["field"] for cause in refused.details["causes"]] == [field]
-    assert f"{field}: the field is immutable" in refused.to_dict()["message"]
+    assert f"{field}: field is immutable" in refused.to_dict()["message"]
 
 
 def test_its_conditions_can_be_written() -> None:

@@ -14,7 +14,7 @@ from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.kubelets.pod_run import TROUBLE
 from podium.controllers.workloads.deployments import Deployments
 from podium.controlplane import control_plane
-from podium.controlplane.component_names import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
+from podium.controlplane.component_names import CONTROLLERS, KUBELET, ROOT_CA_PUBLISHER, SCHEDULER, SWITCHABLE
 from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.controlplane.node_simulation import POWER
 from podium.runtime import clock as virtual_clock
@@ -177,7 +177,9 @@ def test_each_component_can_be_left_out(name: str) -> None:
 
         assert name not in cluster.plane.checks()
         running = phases(cluster) == ["Running"]
-        assert running is (name not in {SCHEDULER, "kubelet", "deployment-controller", "replicaset-controller"})
+        assert running is (
+            name not in {SCHEDULER, "kubelet", "deployment-controller", "replicaset-controller", ROOT_CA_PUBLISHER}
+        )
 
 
 def test_every_machine_that_is_no_scheduler_is_a_component_of_its_own_name() -> None:

@@ -96,7 +96,7 @@ def test_the_class_and_the_priority_of_a_group_stay_as_they_are(spec: Raw) -> No
     error = refusal(store, lambda: store.update(group(**spec)))
 
     assert answer(error) == (422, "Invalid")
-    assert "the field is immutable" in error.message
+    assert "field is immutable" in error.message
 
 
 def workload(*templates: str, **metadata: object) -> Raw:

@@ -31,12 +31,6 @@ def check_count(entries: Sized, path: str, most: int = MAX_ENTRIES) -> None:
         raise InputError(f"has {len(entries)} entries; at most {most} are allowed", path=path)
 
 
-def check_one_of(value: str, allowed: tuple[str, ...], path: str) -> None:
-    """Raise InputError for a value that is not allowed."""
-    if value not in allowed:
-        raise InputError(f"{shown(value)} is not one of {', '.join(allowed)}", path=path)
-
-
 def check_not_negative(number: int | None, path: str) -> None:
     """Raise InputError for a negative number; None is an absent value."""
     if number is not None and number < 0:

@@ -59,7 +59,6 @@ class TransportCounts:
     sent: int = 0
     waited: int = 0
     lost: int = 0
-    looked: int = 0
     dropped_events: int = 0
 
 
@@ -193,7 +192,6 @@ class HTTPTransport:
                 pass
             case _:
                 return None
-        self.counts.looked += 1
         try:
             response = await self._ask(Request(verb="get", kind=kind, key=key))
         except (NoAnswerError, StoreError):

@@ -287,9 +287,9 @@ def assemble(
 ) -> Assembled:
     """Return a control plane with these objects, and with those of the store from `open_store`.
 
-    If objects name owners that do not exist, the cluster counts as partially known: these owners are assumed to exist,
-    and the store records that. A ``ledger`` accounts for disruptions. Raises InputError for objects that the store
-    refuses, JournalError if the journal cannot be written.
+    If objects name owners that do not exist, or pods run among them and no Secret is there, the cluster counts as
+    partially known: owners and contents are assumed to exist, and the store records that. A ``ledger`` accounts for
+    disruptions. Raises InputError for objects that the store refuses, JournalError if the journal cannot be written.
     """
     now = clock.now()
     store.serve_as(settings.release)
@@ -303,7 +303,10 @@ def assemble(
     objects = list(all_objects(store)) if population.created else []
     owners = (owner.uid for object_ in objects for owner in object_.metadata.owner_references)
     has_absent_owners = not {object_.metadata.uid for object_ in objects}.issuperset(owners)
-    if has_absent_owners and store.find("ConfigMap", _ORIGIN_KEY) is None:
+    has_run = any(isinstance(object_, Pod) and object_.status.phase == "Running" for object_ in objects)
+    if (has_absent_owners or (has_run and not store.objects("Secret"))) and store.find(
+        "ConfigMap", _ORIGIN_KEY
+    ) is None:
         # The cluster is known only in part.
         store.create(_ORIGIN, now=now)
     for name in (f"node-{number}" for number in range(1, beginning.nodes + 1)):

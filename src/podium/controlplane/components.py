@@ -162,6 +162,7 @@ class ControlPlaneSettings:
 def components_of(settings: ControlPlaneSettings, nodes: Mapping[str, Node]) -> list[Component]:
     """Return the components of a control plane that begins with these nodes, by uid."""
     kubelets = replace(settings.kubelets, release=settings.release, reports_all=True)
+    kubelets = replace(kubelets, awaits_references=settings.absent_is_gone)
     made = controllers(ComponentSettings(kubelets, settings.node_lifecycle, nodes, reports_all=True), settings.without)
     if names.SCHEDULER not in settings.without:
         made.append(scheduler(names.SCHEDULER, settings.configuration, seed=settings.seed, release=settings.release))

@@ -176,7 +176,7 @@ PersistentVolumeSource: gcePersistentDisk!:GCEPersistentDiskVolumeSource
   portworxVolume!:PortworxVolumeSource scaleIO!:ScaleIOPersistentVolumeSource local!:LocalVolumeSource
   storageos!:StorageOSPersistentVolumeSource csi!:CSIPersistentVolumeSource
 PersistentVolumeSpec: capacity:{quantity} !:PersistentVolumeSource accessModes:[str] claimRef!:ObjectReference+
-  persistentVolumeReclaimPolicy=Retain storageClassName mountOptions:[str] volumeMode!=Filesystem
+  persistentVolumeReclaimPolicy=Retain storageClassName mountOptions:[str] volumeMode!^=Filesystem
   nodeAffinity!:VolumeNodeAffinity volumeAttributesClassName!
 PersistentVolumeStatus: phase message reason lastPhaseTransitionTime!:time
 PhotonPersistentDiskVolumeSource: pdID! fsType

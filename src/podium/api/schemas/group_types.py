@@ -157,10 +157,10 @@ CronJobSpec: schedule! timeZone@8! startingDeadlineSeconds@2!:long concurrencyPo
   jobTemplate!:JobTemplateSpec successfulJobsHistoryLimit!:int=3 failedJobsHistoryLimit!:int=1
 CronJobStatus: active:[ObjectReference] lastScheduleTime@4!:time lastSuccessfulTime!:time
 JobCondition: type! status! lastProbeTime:time lastTransitionTime:time reason message
-JobSpec: parallelism!:int completions!:int activeDeadlineSeconds!:long podFailurePolicy@11!:PodFailurePolicy
-  successPolicy@16!:SuccessPolicy backoffLimit@7!:int backoffLimitPerIndex@12!:int maxFailedIndexes!:int
+JobSpec: parallelism!:int completions!:int activeDeadlineSeconds!:long podFailurePolicy@11!:PodFailurePolicy^
+  successPolicy@16!:SuccessPolicy^ backoffLimit@7!:int backoffLimitPerIndex@12!:int^ maxFailedIndexes!:int
   selector@4!:LabelSelector^ manualSelector!:bool template!:PodTemplateSpec ttlSecondsAfterFinished@8!:int
-  completionMode!^ suspend!:bool podReplacementPolicy@14! managedBy!
+  completionMode!^ suspend!:bool podReplacementPolicy@14! managedBy!^
 JobStatus: conditions:[JobCondition]#type##- startTime!:time completionTime!:time active:int succeeded:int failed:int
   terminating@11!:int completedIndexes@7 failedIndexes@10! uncountedTerminatedPods@8!:UncountedTerminatedPods ready!:int
 JobTemplateSpec: metadata:ObjectMeta spec:JobSpec
@@ -316,7 +316,7 @@ DeviceTaintRuleSpec: deviceSelector!:DeviceTaintSelector taint:DeviceTaint
 DeviceTaintRuleStatus: conditions:[Condition]#type
 DeviceTaintSelector: driver@2! pool! device!
 [scheduling.k8s.io/v1]
-kind PriorityClass: value!:int globalDefault:bool description preemptionPolicy!=PreemptLowerPriority
+kind PriorityClass: value!:int globalDefault:bool description preemptionPolicy!^=PreemptLowerPriority
 [scheduling.k8s.io/v1alpha2]
 BasicSchedulingPolicy:
 GangSchedulingPolicy: minCount!:int

@@ -24,7 +24,6 @@ _RESOURCES = tuple(
 )
 _HUGE_PAGES = ("requests.hugepages-", "limits.hugepages-")
 _SUBSCRIPTED = re.compile(r"(metadata\.(?:labels|annotations))\['([^']*)'\]")
-_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 rules.declare(
     """\
@@ -36,9 +35,10 @@ ContainerPort: containerPort!:port hostPort:port protocol:SCTP|TCP|UDP hostIP:ip
 ContainerResizePolicy: resourceName!:cpu|memory restartPolicy!:NotRequired|RestartContainer @resize
 ContainerRestartRule: action!:Restart|RestartAllContainers exitCodes!
 ContainerRestartRuleOnExitCodes: operator!:In|NotIn values:..255
-EnvFromSource: prefix:environment-name @one_reference configMapRef secretRef
+EnvFromSource: prefix:environment-name ^configMapRef|secretRef configMapRef secretRef
 EnvVar: name!:environment-name valueFrom @value_source
-EnvVarSource: fieldRef resourceFieldRef configMapKeyRef secretKeyRef fileKeyRef
+EnvVarSource: ^fieldRef|resourceFieldRef|configMapKeyRef|secretKeyRef|fileKeyRef fieldRef resourceFieldRef
+  configMapKeyRef secretKeyRef fileKeyRef
 ExecAction: command!
 FileKeySelector: volumeName!:label path!:path-without-backsteps key!:environment-name @environment_file
 GRPCAction TCPSocketAction: port::port-or-name
@@ -47,7 +47,7 @@ HTTPHeader: name::header
 LifecycleHandler: @handler
 ObjectFieldSelector: @field
 Probe: @handler initialDelaySeconds:0.. timeoutSeconds:0.. periodSeconds:0.. successThreshold:0.. failureThreshold:0..
-  @probe
+  terminationGracePeriodSeconds:1.. @probe
 ResourceFieldSelector: @resource
 VolumeDevice: name! devicePath!:path-without-backsteps
 VolumeMount: name! mountPath! subPath:relative-path subPathExpr:relative-path
@@ -228,28 +228,10 @@ def _mount(mount: Place) -> None:
 
 
 @rules.check
-def _one_reference(group: Place) -> None:
-    _check_single(group, group.fields_set("configMapRef", "secretRef"), "`configMapRef` or `secretRef`")
-
-
-@rules.check
 def _value_source(variable: Place) -> None:
-    source = variable.child("valueFrom")
-    if source is None:
-        return
-    given = source.fields_set(*_SOURCES)
-    if given and variable.text("value"):
+    source = variable.child_or_empty("valueFrom")
+    if source.value and variable.text("value"):
         source.invalid("", "", "may not be specified when `value` is not empty")
-    else:
-        _check_single(source, given, "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`")
-
-
-def _check_single(source: Place, given: list[str], known: str) -> None:
-    """Check that one of several fields is given; the last argument names them."""
-    if not given:
-        source.invalid("", "", f"must specify one of: {known}")
-    elif len(given) > 1:
-        source.invalid("", "", "may not have more than one field specified at a time")
 
 
 @rules.check
@@ -288,13 +270,10 @@ def _resource(reference: Place) -> None:
 
 @rules.check
 def _probe(probe: Place) -> None:
-    seconds, successes = probe.number("terminationGracePeriodSeconds"), probe.number("successThreshold") or 1
-    is_readiness = probe.field == "readinessProbe"
-    if seconds is not None and is_readiness:
+    seconds, is_readiness = probe.number("terminationGracePeriodSeconds"), probe.field == "readinessProbe"
+    if seconds is not None and seconds > 0 and is_readiness:
         probe.invalid("terminationGracePeriodSeconds", seconds, "must not be set for readinessProbes")
-    elif seconds is not None and seconds <= 0:
-        probe.invalid("terminationGracePeriodSeconds", seconds, "must be greater than 0")
-    if successes > 1 and not is_readiness:
+    if (successes := probe.number("successThreshold") or 1) > 1 and not is_readiness:
         probe.invalid("successThreshold", successes, "must be 1")
 
 

@@ -8,36 +8,38 @@ from __future__ import annotations
 from podium.api.cel import MAX_LENGTH
 from podium.api.checks import check_amount, check_count
 from podium.api.errors import InputError
-from podium.api.names import label_value_problem, subdomain_problem
+from podium.api.names import subdomain_problem
 from podium.api.validation.findings import Place
-from podium.api.validation.rules import check, check_own_name, check_type, declare
+from podium.api.validation.rules import check, check_range, declare
 
 _MOST_PROPERTIES = 32
-_VALUES = ("bool", "bools", "int", "ints", "string", "strings", "version", "versions")
 _NODES = ("nodeName", "nodeSelector", "allNodes")
 
 declare(
     """\
 CELDeviceSelector: expression!
 CounterSet: counters!
-Device: @device
-DeviceClaim: @references
-DeviceClaimConfiguration DeviceClassConfiguration: opaque!
+Device: @device nodeName:subdomain nodeSelector consumesCounters taints attributes
+DeviceAttribute: ^bool|bools|int|ints|string|strings|version|versions*
+DeviceClaim: requests#name requests @references constraints config
+DeviceClaimConfiguration: requests## opaque!
+DeviceClassConfiguration: opaque!
 DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate ResourceClaimTemplateSpec ResourceSlice: spec+
 DeviceClassSpec: selectors config extendedResourceName:extended-resource
-DeviceConstraint: =matchAttribute|distinctAttribute @constraint
+DeviceConstraint: requests## =matchAttribute|distinctAttribute @constraint
 DeviceCounterConsumption: counterSet!:label counters!
+DeviceRequest: =exactly|firstAvailable exactly firstAvailable#name firstAvailable
 DeviceSelector: cel!
 DeviceSubRequest ExactDeviceRequest: deviceClassName!:subdomain selectors allocationMode:All|ExactCount @device_count
-  tolerations
+  count:0.. tolerations
 DeviceTaint: key!:key effect!:NoExecute|NoSchedule|None value:value
 DeviceTaintRuleSpec: deviceSelector taint+
 DeviceTaintSelector: driver:driver
-DeviceToleration: key:key operator:Equal|Exists @device_toleration_value effect:NoExecute|NoSchedule|None
+DeviceToleration: key:key operator:Equal|Exists @toleration_value effect:NoExecute|NoSchedule|None
 OpaqueDeviceConfiguration: driver!:driver parameters!
 ResourceClaimSpec: devices+
-ResourcePool: @pool_name resourceSliceCount::positive generation:0..
-ResourceSliceSpec: driver!:driver pool+ @nodes_of_slice devices#name sharedCounters#name
+ResourcePool: name!:subdomains resourceSliceCount::positive generation:0..
+ResourceSliceSpec: driver!:driver pool+ @nodes_of_slice nodeName:subdomain nodeSelector devices#name sharedCounters#name
 """,
     f"""\
 AllocationResult: devices nodeSelector
@@ -46,9 +48,9 @@ CapacityRequestPolicy: @usable_policy
 CapacityRequirements: requests:..{_MOST_PROPERTIES} requests:amounts
 Counter: value:amount
 CounterSet DeviceCounterConsumption: counters:..{_MOST_PROPERTIES} counters
-Device: @usable_device nodeSelector consumesCounters attributes capacity
+Device: @usable_device consumesCounters:..{_MOST_PROPERTIES} taints:..16 nodeSelector
+  consumesCounters attributes capacity
 DeviceAllocationResult: results:..32 results
-DeviceAttribute: @one_value
 DeviceCapacity: value:amount requestPolicy
 DeviceClaim: requests:..32 constraints:..32 config:..32 requests
 DeviceClassSpec: selectors:..32
@@ -73,14 +75,8 @@ def _device(device: Place) -> None:
         device.invalid("", device.value, f"`nodeName`, `nodeSelector` and `allNodes` {rule}")
     for name, attribute in device.mapping("attributes"):
         _check_qualified_name(attribute, "", name)
-        if not isinstance(attribute.value, dict) or len(attribute.fields_set(*_VALUES)) != 1:
-            attribute.invalid("", attribute.value, "exactly one value must be specified")
     for name, capacity in device.mapping("capacity"):
         _check_qualified_name(capacity, "", name)
-    for consumed in device.objects("consumesCounters"):
-        check_type(consumed, "DeviceCounterConsumption")
-    for taint in device.objects("taints"):
-        check_type(taint, "DeviceTaint")
 
 
 @check
@@ -88,14 +84,6 @@ def _usable_device(device: Place) -> None:
     """Refuse a device with too many properties."""
     properties = [*device.child_or_empty("attributes").value, *device.child_or_empty("capacity").value]
     check_count(properties, device.path("attributes"), _MOST_PROPERTIES)
-    check_count(device.entries("consumesCounters"), device.path("consumesCounters"), _MOST_PROPERTIES)
-    check_count(device.entries("taints"), device.path("taints"), 16)
-
-
-@check
-def _one_value(attribute: Place) -> None:
-    if len(attribute.fields_set("int", "bool", "string", "version")) > 1:
-        raise InputError("has several values; give one", path=attribute.path())
 
 
 @check
@@ -104,13 +92,6 @@ def _usable_policy(policy: Place) -> None:
     amounts = [policy.value.get("default"), *policy.value.get("validValues", ())]
     for amount in (*amounts, *(range_.get(name) for name in ("min", "max", "step"))):
         check_amount(amount, policy.path())
-
-
-@check
-def _pool_name(pool: Place) -> None:
-    pool.require("name")
-    for part in pool.text("name").split("/") if pool.text("name") else ():
-        pool.check("name", subdomain_problem(part))
 
 
 @check
@@ -131,11 +112,6 @@ def _check_nodes(place: Place, fields: tuple[str, ...]) -> None:
     for name in given:
         if place.value[name] is False or place.value[name] == "":
             place.invalid(name, place.value[name], "must be either unset or set to what it is for")
-    if place.text("nodeName"):
-        place.check("nodeName", subdomain_problem(place.text("nodeName")))
-    selector = place.child("nodeSelector")
-    if selector is not None:
-        check_type(selector, "NodeSelector")
 
 
 @check
@@ -147,77 +123,40 @@ def _short_expression(selector: Place) -> None:
 
 @check
 def _references(devices: Place) -> None:
-    """Check the requests of a claim, and the constraints and configurations that refer to them."""
+    """Check that constraints and configurations refer to requests of the claim."""
     known: set[str] = set()
-    names: set[str] = set()
     for request in devices.objects("requests"):
-        name = check_own_name(request, names)
-        known |= {name, *(f"{name}/{alternative}" for alternative in _check_request(request))}
+        alternatives = [f"/{alternative.text('name')}" for alternative in request.objects("firstAvailable")]
+        known |= {f"{request.text('name')}{alternative}" for alternative in ("", *alternatives)}
     rule = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
     for place in (*devices.objects("constraints"), *devices.objects("config")):
-        seen: set[str] = set()
         for reference in place.texts("requests"):
-            if reference.value in seen:
-                reference.duplicate("", reference.value)
-            elif reference.value not in known:
+            if reference.value not in known:
                 reference.invalid("", reference.value, rule)
-            seen.add(reference.value)
-        check_type(place, "DeviceConstraint" if place.field == "constraints" else "DeviceClaimConfiguration")
-
-
-def _check_request(request: Place) -> set[str]:
-    """Check a request; return the names of its alternatives."""
-    rule = "exactly one of `exactly` or `firstAvailable` is required"
-    alternatives = request.objects("firstAvailable")
-    exact = request.child("exactly")
-    if exact is not None:
-        check_type(exact, "ExactDeviceRequest")
-        if alternatives:
-            request.invalid("", request.value, f"{rule}, but multiple fields are set")
-    elif not alternatives:
-        request.required("", rule)
-    names: set[str] = set()
-    for alternative in alternatives:
-        check_own_name(alternative, names)
-        check_type(alternative, "DeviceSubRequest")
-    return names
 
 
 @check
 def _device_count(request: Place) -> None:
-    count = request.number("count")
-    if request.text("allocationMode") == "All" and count:
+    if request.text("allocationMode") == "All" and (count := request.number("count")):
         request.invalid("count", count, "must not be specified when allocationMode is 'All'")
-    elif count is not None and count < 0:
-        request.invalid("count", count, "must be greater than zero")
 
 
 @check
 def _usable_count(request: Place) -> None:
-    count = request.number("count")
-    if request.text("allocationMode", "ExactCount") == "ExactCount" and count is not None and count < 1:
-        raise InputError(f"{count} is out of range; it must be 1 or more", path=request.path("count"))
-
-
-@check
-def _device_toleration_value(toleration: Place) -> None:
-    value = toleration.text("value")
-    if toleration.text("operator") != "Exists":
-        toleration.check("value", label_value_problem(value))
-    elif value:
-        toleration.invalid("value", value, "must be empty for operator `Exists`")
+    if request.text("allocationMode", "ExactCount") == "ExactCount":
+        check_range(request, "count", 1)
 
 
 @check
 def _constraint(constraint: Place) -> None:
-    given = constraint.fields_set("matchAttribute", "distinctAttribute")
-    if len(given) != 1:
-        return
-    attribute = constraint.text(given[0])
-    _check_qualified_name(constraint, given[0], attribute)
-    if "/" not in attribute:
-        rule = "a fully qualified name must be a domain and a name separated by a slash"
-        constraint.invalid(given[0], attribute, rule)
+    for name in constraint.fields_set("matchAttribute", "distinctAttribute"):
+        attribute, rule = (
+            constraint.text(name),
+            "a fully qualified name must be a domain and a name separated by a slash",
+        )
+        _check_qualified_name(constraint, name, attribute)
+        if "/" not in attribute:
+            constraint.invalid(name, attribute, rule)
 
 
 def _check_qualified_name(place: Place, name: str, qualified: str) -> None:

@@ -10,11 +10,13 @@ have any value: a wrong type is reported once, and the field then counts as unse
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sized
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from podium.api.errors import field_path, shown
+
+Value = TypeVar("Value")
 
 MAX_FINDINGS = 100
 """The maximum number of findings of one object; validation stops there."""
@@ -139,13 +141,7 @@ class Place(Struct, eq=False):
 
     def text(self, name: str, default: str = "") -> str:
         """Return the text of the field; `default` if it is unset or empty."""
-        value = self.value.get(name)
-        if value is None or value == "":
-            return default
-        if isinstance(value, str):
-            return value
-        self.invalid(name, value, "must be text")
-        return default
+        return self._typed(name, str, "text") or default
 
     def number(self, name: str) -> int | None:
         """Return the integer in the field; None if it is unset."""
@@ -159,20 +155,19 @@ class Place(Struct, eq=False):
 
     def flag(self, name: str) -> bool:
         """Return whether the field is true."""
-        value = self.value.get(name)
-        if value is None or isinstance(value, bool):
-            return bool(value)
-        self.invalid(name, value, "must be true or false")
-        return False
+        return self._typed(name, bool, "true or false") is True
 
     def child(self, name: str) -> Place | None:
         """Return the object in the field; None if it is unset."""
+        value = self._typed(name, dict, "an object")
+        return None if value is None else Place(value, self.findings, self, name)
+
+    def _typed(self, name: str, type_: type[Value], expected: str) -> Value | None:
+        """Return the value of the field; None if it is unset, or of another type, which is reported."""
         value = self.value.get(name)
-        if value is None:
-            return None
-        if isinstance(value, dict):
-            return Place(value, self.findings, self, name)
-        self.invalid(name, value, "must be an object")
+        if value is None or isinstance(value, type_):
+            return value
+        self.invalid(name, value, f"must be {expected}")
         return None
 
     def child_or_empty(self, *names: str) -> Place:
@@ -195,14 +190,10 @@ class Place(Struct, eq=False):
 
     def objects(self, name: str) -> list[Place]:
         """Return the objects of the list in the field."""
-        if not self.value.get(name):
-            return []
         return [entry for entry in self.entries(name) if entry._is(dict, "an object")]
 
     def texts(self, name: str) -> list[Place]:
         """Return the strings of the list in the field."""
-        if not self.value.get(name):
-            return []
         return [entry for entry in self.entries(name) if entry._is(str, "text")]
 
     def mapping(self, name: str) -> list[tuple[str, Place]]:
@@ -260,10 +251,10 @@ class Place(Struct, eq=False):
         self.report(not_found(self.path(name), value, detail))
 
     def check_number(self, name: str, most: int) -> None:
-        """Report the list in the field if it has more entries."""
-        entries = self.entries(name)
-        if len(entries) > most:
-            self.report(too_many(self.path(name), entries, most))
+        """Report the list or object in the field if it has more entries."""
+        value = self.value.get(name)
+        if isinstance(value, list | tuple | dict) and len(value) > most:
+            self.report(too_many(self.path(name), value, most))
 
     def _is(self, type_: type, expected: str) -> bool:
         if isinstance(self.value, type_):

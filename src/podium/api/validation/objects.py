@@ -40,7 +40,6 @@ JUDGED_ANNOTATIONS = frozenset((MIRROR_ANNOTATION, POLICY_ANNOTATION, DELETION_C
 
 _MAX_BYTES = 1024 * 1024
 _NOT_IN_PATHS, _NOT_AT_END = ("//", "/./", "/../", "%2f", "%2F"), ("/..", "/.")
-_PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 rules.declare(
     """\
@@ -59,10 +58,10 @@ EndpointSlice: addressType!:FQDN|IPv4|IPv6 endpoints:..1000 endpoints @slice_add
 events.k8s.io/v1.Event: eventTime! type!:Normal|Warning series deprecatedSource deprecatedFirstTimestamp:unset
   deprecatedLastTimestamp:unset deprecatedCount:..0 reportingController!:key reportingInstance! action! reason!
 events.k8s.io/v1.EventSeries: count!:2.. lastObservedTime!
-HTTPIngressPath: @ingress_path backend+
+HTTPIngressPath: pathType!:Exact|ImplementationSpecific|Prefix @ingress_path backend+
 HTTPIngressRuleValue: paths!
 Ingress NetworkPolicy: spec
-IngressBackend: @ingress_backend service
+IngressBackend: ^resource|service @ingress_backend service
 IngressClassParametersReference: apiGroup:subdomain kind! name! scope:Cluster|Namespace
 IngressClassSpec: controller! controller:domain-path parameters
 IngressRule: host:host http
@@ -88,14 +87,13 @@ MutatingWebhook ValidatingWebhook: name!:webhook-name rules failurePolicy:Fail|I
 MutatingWebhookConfiguration ValidatingWebhookConfiguration: webhooks##name
 Mutation: patchType!:ApplyConfiguration|JSONPatch =applyConfiguration|jsonPatch applyConfiguration jsonPatch
 NamedRuleWithOperations: resourceNames##
-NamedRuleWithOperations RuleWithOperations: operations!:operation apiGroups! apiVersions! resources! @wildcards
-  scope:rule-scope
+NamedRuleWithOperations RuleWithOperations: operations! apiGroups! apiVersions! resources! @wildcards
 Namespace:
 NetworkPolicyEgressRule: ports to
 NetworkPolicyIngressRule: ports from
 NetworkPolicyPeer: @peer podSelector namespaceSelector ipBlock
 NetworkPolicyPort: protocol:SCTP|TCP|UDP port:port-or-name endPort:port
-NetworkPolicySpec: podSelector ingress egress policyTypes:policy-type
+NetworkPolicySpec: podSelector ingress egress policyTypes:Egress|Ingress
 Node: spec status
 NodePodPreemptionPolicy: disableResizePreemption:..20 disableResizePreemption:key
 NodeSpec: taints podCIDRs:cidr @node podPreemptionPolicy
@@ -115,7 +113,7 @@ Scheduling: nodeSelector:labels tolerations
 Secret: @secret
 Service: spec+
 ServiceCIDRSpec: cidrs! cidrs:canonical-cidr
-ServicePort: port::port protocol:SCTP|TCP|UDP @target
+ServicePort: port::port protocol:SCTP|TCP|UDP targetPort:port-or-name
 ServiceReference: namespace! name! path:service-path port:port
 ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_numbers ports selector:labels
   sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
@@ -123,7 +121,7 @@ ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_
   trafficDistribution:PreferClose|PreferSameNode|PreferSameZone
 Subject: kind!:Group|ServiceAccount|User name! @subject
 Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
-ValidatingAdmissionPolicyBindingSpec: validationActions!:admission-action validationActions## @actions
+ValidatingAdmissionPolicyBindingSpec: validationActions!:Audit|Deny|Warn validationActions## @actions
 ValidatingAdmissionPolicySpec: validations auditAnnotations:..20 auditAnnotations##key
 Validation: expression! message:line reason:Forbidden|Invalid|RequestEntityTooLarge|Unauthorized
 Variable: name!:cel-name expression!
@@ -243,6 +241,9 @@ def _review_versions(webhook: Place) -> None:
 
 @rules.check
 def _wildcards(rule: Place) -> None:
+    """Check the operations and the scope of a rule, and that wildcards stand alone."""
+    rules.check_all(rule, "operations", ("*", "CONNECT", "CREATE", "DELETE", "UPDATE"))
+    rules.check_alternatives(rule, "scope", ("*", "Cluster", "Namespaced"))
     for name in ("operations", "apiGroups", "apiVersions"):
         values = [text.value for text in rule.texts(name)]
         if "*" in values and len(values) > 1:
@@ -465,12 +466,6 @@ def _port_numbers(spec: Place) -> None:
 
 
 @rules.check
-def _target(port: Place) -> None:
-    if port.has("targetPort") and port.value["targetPort"] not in (0, ""):
-        rules.check_port(port, "targetPort")
-
-
-@rules.check
 def _source_ranges(spec: Place) -> None:
     is_balanced = spec.text("type", "ClusterIP") == "LoadBalancer"
     for name in () if is_balanced else spec.fields_set("loadBalancerSourceRanges", "loadBalancerClass"):
@@ -518,11 +513,8 @@ def _ingress(spec: Place) -> None:
 @rules.check
 def _ingress_path(place: Place) -> None:
     type_, path = place.text("pathType"), place.text("path")
-    if not type_:
-        place.required("pathType", "pathType must be specified")
-    elif type_ not in _PATH_TYPES:
-        place.unsupported("pathType", type_, _PATH_TYPES)
-    elif not path.startswith("/") and (path or type_ != "ImplementationSpecific"):
+    is_matched = type_ in ("Exact", "Prefix") or (type_ == "ImplementationSpecific" and path)
+    if is_matched and not path.startswith("/"):
         place.invalid("path", path, "must be an absolute path")
     if type_ in ("Exact", "Prefix"):
         problems = [f"must not contain '{part}'" for part in _NOT_IN_PATHS if part in path]
@@ -534,12 +526,7 @@ def _ingress_path(place: Place) -> None:
 @rules.check
 def _ingress_backend(backend: Place) -> None:
     service = backend.child("service")
-    if service is None and not backend.has("resource"):
-        backend.invalid("", "", "resource or service backend is required")
-    elif backend.has("resource"):
-        if service is not None:
-            backend.invalid("", "", "cannot set both resource and service backends")
-    elif service is not None:
+    if service is not None and not backend.has("resource"):
         port = service.child_or_empty("port")
         given = [field for field in ("name", "number") if port.value.get(field)]
         if len(given) == 1:

@@ -26,11 +26,10 @@ NodeSelector: nodeSelectorTerms!
 NodeSelectorRequirement: @node_requirement
 NodeSelectorTerm: matchExpressions matchFields
 PodAffinityTerm: labelSelector namespaceSelector namespaces:label @label_keys topologyKey!:key
-PodSchedulingGate: @gate
 PreferredSchedulingTerm: weight::weight preference+
 Toleration: @toleration operator:Equal|Exists effect:NoSchedule|PreferNoSchedule|NoExecute @toleration_value
 TopologySpreadConstraint: maxSkew::positive topologyKey! whenUnsatisfiable!:DoNotSchedule|ScheduleAnyway @domains
-  nodeAffinityPolicy:Honor|Ignore nodeTaintsPolicy:Honor|Ignore @label_keys labelSelector
+  minDomains:1.. nodeAffinityPolicy:Honor|Ignore nodeTaintsPolicy:Honor|Ignore @label_keys labelSelector
 WeightedPodAffinityTerm: weight::weight podAffinityTerm+
 """,
     # Scheduling compares these entries with one another. 10,000 values can name every node of a large cluster.
@@ -160,8 +159,6 @@ def _toleration_value(toleration: Place) -> None:
 @check
 def _domains(constraint: Place) -> None:
     domains, action = constraint.number("minDomains"), constraint.text("whenUnsatisfiable")
-    if domains is not None and domains <= 0:
-        constraint.invalid("minDomains", domains, "must be greater than zero")
     if domains is not None and action != "DoNotSchedule":
         detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
         constraint.invalid("minDomains", domains, detail)
@@ -178,13 +175,10 @@ def _spread(spec: Place) -> None:
 
 
 @check
-def _gate(gate: Place) -> None:
-    gate.check("", label_key_problem(gate.text("name")))
-
-
-@check
 def _gates(spec: Place) -> None:
-    """Check that the scheduling gates are unique; a new gated pod must not have a node."""
+    """Check that the scheduling gates have valid, unique names; a new gated pod must not have a node."""
     gates = report_repeats(spec.objects("schedulingGates"), "", lambda gate: gate.text("name"))
+    for gate in gates:
+        gate.check("", label_key_problem(gate.text("name")))
     if gates and spec.context.is_new and spec.text("nodeName"):
         spec.forbidden("nodeName", "cannot be set until all schedulingGates have been cleared")

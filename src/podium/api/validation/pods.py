@@ -24,7 +24,7 @@ from podium.api.validation.volumes import Volumes
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 _GRACE_SECONDS = 30
-_MAX_NAMESERVERS, _MAX_SEARCHES, _MAX_SEARCH_CHARACTERS = 3, 32, 2_048
+_MAX_SEARCH_CHARACTERS = 2_048
 _MAX_INT32 = 2**31 - 1
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,9})")
 _MAX_ANNOTATIONS_BYTES = 262_144
@@ -33,33 +33,18 @@ _ANY = "any"
 _ACCESS = "kube-api-access-"
 _ANY_VOLUME = b'"kube-api-access-any"'
 _LABEL_KEYS = b"atchLabelKeys"
-_NOT_WINDOWS = ("appArmorProfile", "runAsGroup", "runAsUser", "seLinuxOptions", "seccompProfile")
-_NOT_WINDOWS_OF_POD = (
-    "fsGroup",
-    "fsGroupChangePolicy",
-    "seLinuxChangePolicy",
-    "supplementalGroups",
-    "supplementalGroupsPolicy",
-    "sysctls",
-)
-_NOT_WINDOWS_OF_CONTAINER = (
-    "allowPrivilegeEscalation",
-    "capabilities",
-    "privileged",
-    "procMount",
-    "readOnlyRootFilesystem",
-)
+_OF_WINDOWS = frozenset(("runAsNonRoot", "windowsOptions"))
 
 rules.declare(
     f"""\
 AppArmorProfile SeccompProfile: @profile
 HostAlias: ip::ip hostnames:subdomain
 Pod: @pod status
-PodDNSConfig: @dns nameservers:ip searches:search-domain options
-PodDNSConfigOption: @dns_option
+PodDNSConfig: @dns nameservers:ip searches:search-domain
 PodOS: name!:linux|windows
 PodReadinessGate: conditionType::key
-PodResourceClaim: @claim_source
+PodResourceClaim: ^resourceClaimName|resourceClaimTemplateName resourceClaimName:subdomain
+  resourceClaimTemplateName:subdomain
 PodSecurityContext: runAsUser:id runAsGroup:id fsGroup:id @pod_security fsGroupChangePolicy:Always|OnRootMismatch
   supplementalGroupsPolicy:Merge|Strict seLinuxChangePolicy:MountOption|Recursive seccompProfile appArmorProfile
   sysctls
@@ -240,19 +225,6 @@ def _ephemeral(spec: Place) -> None:
 
 
 @rules.check
-def _claim_source(claim: Place) -> None:
-    """Check that a resource claim of a pod is stated once."""
-    given = claim.fields_set("resourceClaimName", "resourceClaimTemplateName")
-    if len(given) > 1:
-        detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-        claim.invalid("", claim.text("name"), detail)
-    elif not given:
-        claim.invalid("", claim.text("name"), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
-    for name in given:
-        claim.check(name, subdomain_problem(claim.text(name)))
-
-
-@rules.check
 def _pod_resources(spec: Place) -> None:
     """Check the pod-level resources, which containers share."""
     resources = spec.child("resources")
@@ -298,19 +270,15 @@ def _nameservers(spec: Place) -> None:
 @rules.check
 def _dns(settings: Place) -> None:
     searches = settings.texts("searches")
-    if len(settings.texts("nameservers")) > _MAX_NAMESERVERS:
-        settings.invalid("nameservers", [], f"must not have more than {_MAX_NAMESERVERS} nameservers")
-    if len(searches) > _MAX_SEARCHES:
-        settings.invalid("searches", [], f"must not have more than {_MAX_SEARCHES} search paths")
+    for option in settings.objects("options"):
+        if not option.text("name"):
+            option.required("", "must not be empty")
+    for name, most, what in (("nameservers", 3, "nameservers"), ("searches", 32, "search paths")):
+        if len(settings.texts(name)) > most:
+            settings.invalid(name, [], f"must not have more than {most} {what}")
     if len(" ".join(place.value for place in searches)) > _MAX_SEARCH_CHARACTERS:
         detail = f"must not have more than {_MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list"
         settings.invalid("searches", [], detail)
-
-
-@rules.check
-def _dns_option(option: Place) -> None:
-    if not option.text("name"):
-        option.required("", "must not be empty")
 
 
 @rules.check
@@ -372,9 +340,8 @@ def _system(spec: Place) -> None:
             _forbid(context, ("windowsOptions",), "a linux pod")
     elif name == "windows":
         _forbid(spec, ("hostPID", "hostIPC", "hostUsers", "shareProcessNamespace"), "a windows pod")
-        _forbid(contexts[0], sorted([*_NOT_WINDOWS, *_NOT_WINDOWS_OF_POD]), "a windows pod")
-        for context in contexts[1:]:
-            _forbid(context, sorted([*_NOT_WINDOWS, *_NOT_WINDOWS_OF_CONTAINER]), "a windows pod")
+        for context in contexts:
+            _forbid(context, sorted(context.value.keys() - _OF_WINDOWS), "a windows pod")
 
 
 def _forbid(place: Place, names: Iterable[str], pod: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from podium.api import budget_limits, disruption_policy, selectors, times
 from podium.api.checks import check as refuse
-from podium.api.checks import check_amount, check_count, check_one_of, check_share, check_time, parsed
+from podium.api.checks import check_amount, check_count, check_share, check_time, parsed
 from podium.api.errors import InputError, field_path, shown
 from podium.api.names import label_key_problem, subdomain_problem
 from podium.api.policy import (
@@ -27,7 +27,7 @@ from podium.api.policy import (
 from podium.api.quantity import is_extended, is_huge_pages, parse_quantity
 from podium.api.validation import amounts
 from podium.api.validation.findings import Place
-from podium.api.validation.rules import check, declare, report_repeats
+from podium.api.validation.rules import check, check_alternatives, declare, report_repeats
 
 _MIN_INT32 = -(2**31)
 _MAX_LEVELS = 100
@@ -61,7 +61,7 @@ PodDisruptionBudget: spec status
 PodDisruptionBudgetSpec: @one_number* minAvailable:share* maxUnavailable:share*
   unhealthyPodEvictionPolicy:AlwaysAllow|IfHealthyBudget selector
 PodDisruptionBudgetStatus: disruptionsAllowed:0.. currentHealthy:0.. desiredHealthy:0.. expectedPods:0..
-PriorityClass: @reserved_priority preemptionPolicy:{"|".join(PREEMPTION_POLICIES)}*
+PriorityClass: @reserved_priority* preemptionPolicy:{"|".join(PREEMPTION_POLICIES)}*
 ResourceQuotaSpec: hard:keyed-amounts @scopes* scopeSelector
 ScopeSelector: matchExpressions
 ScopedResourceSelectorRequirement: @scope_requirement*
@@ -208,13 +208,8 @@ def _reserved_priority(priority_class: Place) -> None:
 
 @check
 def _usable_priority(priority_class: Place) -> None:
-    metadata, value = priority_class.child_or_empty("metadata"), priority_class.number("value") or 0
-    annotations = metadata.child_or_empty("annotations")
-    if annotations.has(POLICY_ANNOTATION):
-        check_one_of(annotations.value[POLICY_ANNOTATION], PREEMPTION_POLICIES, annotations.path(POLICY_ANNOTATION))
-    if value > HIGHEST_USER_PRIORITY and not metadata.text("name").startswith("system-"):
-        problem = f"{value} is out of range; above {HIGHEST_USER_PRIORITY} are system classes only"
-        raise InputError(problem, path=priority_class.path("value"))
+    annotations = priority_class.child_or_empty("metadata", "annotations")
+    check_alternatives(annotations, POLICY_ANNOTATION, PREEMPTION_POLICIES)
 
 
 @check

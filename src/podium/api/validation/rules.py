@@ -14,10 +14,10 @@ also those in a list or a map, are checked by the rules of their type.
     #name     the items of the list have distinct names, which are DNS labels
     ##field   the items of the list have distinct values of the field; without a field, the texts are distinct
     @check    a function with `check` for what concerns several fields
-    =a|b      exactly one of the fields is set
+    =a|b      exactly one of the fields is set; ^a|b: kube-apiserver calls it invalid, not required, if none is
     *         Podium relies on the rule: it refuses objects from a cluster, too, if they break it
 
-Such objects are refused at their first problem (`check_usable`), by a marked check with the words of the report.
+Such objects are refused at their first problem (`check_usable`), by a check with the words of the report.
 Podium's own limits of size apply there alone. All other rules and all messages are kube-apiserver's, and find every
 problem (`check_type`).
 """
@@ -40,7 +40,7 @@ from podium.api.validation.findings import Place
 Check = Callable[[Place], None]
 
 _TOKEN = re.compile(
-    r"(?:@(?P<check>\w+)|=(?P<one>[\w|]+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?(?:##(?P<distinct>\w*))?)\*?"
+    r"(?:@(?P<check>\w+)|(?P<lack>[=^])(?P<one>[\w|]+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?(?:##(?P<distinct>\w*))?)\*?"
 )
 _RULES: dict[str, list[str]] = {}
 _LIMITS: dict[str, list[str]] = {}
@@ -51,6 +51,7 @@ _MISSING = {
     "PodOS.name": "cannot be empty",
     "accessModes": "at least 1 access mode is required",
     "exitCodes": "must be specified",
+    "pathType": "pathType must be specified",
     "nodeSelectorTerms": "must have at least one node selector term",
     "topologyKey": "can not be empty",
 }
@@ -137,16 +138,16 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterat
     if token is None:
         raise AssertionError(f"the rule {text} of {type_} is malformed")
     if token["check"] or token["one"]:
-        own = _CHECKS[token["check"]] if token["check"] else partial(_check_one, names=token["one"].split("|"))
-        is_report = is_usability and text.endswith("*")
+        one = partial(_check_one, names=(token["one"] or "").split("|"), is_required=token["lack"] == "=")
+        own = _CHECKS[token["check"]] if token["check"] else one
         if applies:
-            yield _Rule("", _refusing(own) if is_report else own, True)
+            yield _Rule("", _refusing(own) if is_usability else own, True)
         return
     name, of_field, checked = token["field"], fields_of(type_)[token["field"]].type, None
     if token["rule"] is None:
         checked = _check_of_parts(name, of_field, token, is_usability)
     elif applies:
-        checked = _usability_check(name, token["rule"]) if is_usability else _value_check(name, of_field, token)
+        checked = (_usability_check if is_usability else _value_check)(name, of_field, token)
     if token["presence"] == "!" and not is_usability:
         detail = _MISSING.get(f"{type_}.{name}") or _MISSING.get(name, "")
         required = partial(_check_required, name=name, detail=detail, may_be_empty=isinstance(of_field, Object))
@@ -163,12 +164,12 @@ def _check_required(place: Place, name: str, detail: str, may_be_empty: bool) ->
         place.required(name, detail)
 
 
-def _check_one(place: Place, names: list[str]) -> None:
-    given = [name for name in names if place.value.get(name) not in (None, "")]
+def _check_one(place: Place, names: list[str], is_required: bool) -> None:
+    given = [name for name in names if place.value.get(name) not in (None, "", [])]
     problem = f"exactly one of {', '.join(f'`{name}`' for name in names)} is required"
-    if not given:
+    if not given and is_required:
         place.required("", problem)
-    elif len(given) > 1:
+    elif len(given) != 1:
         place.invalid("", given, problem)
 
 
@@ -209,7 +210,8 @@ def _check_of_parts(name: str, type_: Type, token: re.Match[str], is_usability: 
             _apply(rules, part)
 
     def check_values(place: Place) -> None:
-        for _, part in place.mapping(name):
+        values = place.child_or_empty(name)
+        for part in filter(None, map(values.child, values.value)):
             _apply(rules, part)
 
     return check_entries if isinstance(type_, ListOf) else check_values if isinstance(type_, MapOf) else check_child
@@ -220,10 +222,12 @@ def _value_check(name: str, type_: Type, token: re.Match[str]) -> Check:
     rule, is_text, is_absent_checked = token["rule"], type_ in (Leaf("str"), Leaf("time")), bool(token["absent"])
     if "|" in rule:
         allowed = tuple(rule.split("|"))
+        if isinstance(type_, ListOf):
+            return lambda place: check_all(place, name, allowed)
         return lambda place: check_alternatives(place, name, allowed)
     if ".." in rule:
-        least, most = _bounds(rule)
-        if isinstance(type_, ListOf):
+        least, most = (int(bound) if bound else None for bound in rule.split(".."))
+        if isinstance(type_, ListOf | MapOf):
             return lambda place: place.check_number(name, most or 0)
         return lambda place: check_range(place, name, least, most)
     if rule in _CONTENTS:
@@ -243,44 +247,17 @@ def _value_check(name: str, type_: Type, token: re.Match[str]) -> Check:
     return check_formats if isinstance(type_, ListOf) else check_format
 
 
-def _usability_check(name: str, rule: str) -> Check:
+def _usability_check(name: str, type_: Type, token: re.Match[str]) -> Check:
     """Return the check of a field's value that raises InputError."""
-    if "|" in rule:
-        allowed = tuple(rule.split("|"))
-        refuse: Callable[[Any, str], None] = lambda value, path: checks.check_one_of(value, allowed, path)  # noqa: E731
-    elif ".." in rule:
-        least, most = _bounds(rule)
-        refuse = partial(_refuse_beyond, least=least, most=most)
-    else:
-        refuse = _REFUSALS[rule]
+    if (refuse := _REFUSALS.get(token["rule"])) is None:
+        return _refusing(_value_check(name, type_, token))
 
     def check_value(place: Place) -> None:
         value = place.value.get(name)
         if value is not None:
-            try:
-                refuse(value, "")
-            except InputError as error:
-                error.path = place.path(name) + error.path
-                raise
+            refuse(value, place.path(name))
 
     return check_value
-
-
-def _bounds(rule: str) -> tuple[int | None, int | None]:
-    """Return the minimum and the maximum of a range."""
-    least, _, most = rule.partition("..")
-    return int(least) if least else None, int(most) if most else None
-
-
-def _refuse_beyond(value: Any, path: str, least: int | None, most: int | None) -> None:
-    """Raise InputError for a number that is out of bounds, and for a list of more than `most` entries."""
-    if least is None:
-        checks.check_count(value, path, most or 0)
-    elif least == 0 and most is None:
-        checks.check_not_negative(value, path)
-    elif value < least or (most is not None and value > most):
-        bounds = f"{least} or more" if most is None else f"{least} to {most}"
-        raise InputError(f"{value} is out of range; it must be {bounds}", path=path)
 
 
 def report_repeats(
@@ -304,6 +281,13 @@ def check_alternatives(place: Place, name: str, allowed: tuple[str, ...]) -> Non
     value = place.value.get(name)
     if value is not None and value not in allowed and (value := place.text(name)):
         place.unsupported(name, value, allowed)
+
+
+def check_all(place: Place, name: str, allowed: tuple[str, ...]) -> None:
+    """Report each text of a list that is not allowed."""
+    for part in place.texts(name):
+        if part.value not in allowed:
+            part.unsupported("", part.value, allowed)
 
 
 def check_own_name(item: Place, names: set[str]) -> str:
@@ -395,7 +379,6 @@ _CONFIG_KEY = re.compile(r"(?!\.\.|\.\Z)[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _DOMAIN_PATH = re.compile(r"[^/]+/[-A-Za-z0-9/._~%!$&'()*+,;=:]+", re.ASCII)
 _FIELDS = r"(?:\.[A-Za-z_][A-Za-z0-9_-]*)+"
 _HTTPS = re.compile(r"https://[^/?#@\s]+(?:/[^?#]*)?")
-_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _HEADER = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 _SEARCH = re.compile(r"[a-z0-9_](?:[-_a-z0-9]*[a-z0-9_])?(?:\.[a-z0-9_](?:[-_a-z0-9]*[a-z0-9_])?)*", re.ASCII)
 _SYSCTL = re.compile(r"(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -504,7 +487,6 @@ def _service_path_problem(path: str) -> str | None:
 
 FORMATS: Mapping[str, Format] = {
     "absolute-path": _format(lambda path: path.startswith("/"), "must be an absolute path"),
-    "admission-action": _format(("Audit", "Deny", "Warn").__contains__, "must be Audit, Deny or Warn"),
     "canonical-cidr": _format(_is_canonical, "must be a CIDR in canonical form (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
     "cel-name": _format(lambda text: text.isascii() and text.isidentifier(), "name is not a valid CEL identifier"),
     "cidr": lambda text: _cidr_problem(text.strip()),
@@ -539,21 +521,17 @@ FORMATS: Mapping[str, Format] = {
     "key-in-any-case": lambda text: label_key_problem(text.lower()),
     "label": label_name_problem,
     "label-in-any-case": lambda text: label_name_problem(text.lower()),
-    "lifecycle-mode": _format(("Persistent", "Ephemeral").__contains__, "must be Persistent or Ephemeral"),
     "line": _format(lambda text: text.strip() and "\n" not in text.strip(), "must be one line that is not blank"),
     "local-path": _local_path_problem,
     "mode": _format(range(0o777 + 1).__contains__, "must be a number between 0 and 0777 (octal), both inclusive"),
     "no-path": _format(lambda text: "/" not in text, "must not contain '/'"),
-    "operation": _format(_OPERATIONS.__contains__, f"must be one of {', '.join(_OPERATIONS)}"),
     # kube-apiserver says 1, and accepts 0, which is that of an absent field.
     "partition": _format(range(256).__contains__, "must be between 1 and 255, inclusive"),
     "path-without-backsteps": _backsteps_problem,
-    "policy-type": _format(("Egress", "Ingress").__contains__, "must be Egress or Ingress"),
     "port": port_problem,
     "port-name": port_name_problem,
     "positive": _format(lambda number: number > 0, "must be greater than zero"),
     "relative-path": descending_problem,
-    "rule-scope": _format(("*", "Cluster", "Namespaced").__contains__, "must be *, Cluster or Namespaced"),
     "service-path": _service_path_problem,
     "search-domain": _format(_is_search_domain, "must be a DNS name of lower-case letters, digits, '-', '_' and '.'"),
     "spec-path": _format(re.compile(rf"\.spec{_FIELDS}", re.ASCII).fullmatch, "should be a json path under .spec"),
@@ -563,6 +541,7 @@ FORMATS: Mapping[str, Format] = {
     "subdomain": subdomain_problem,
     "subdomain-in-any-case": lambda text: subdomain_problem(text.lower()),
     "subdomain-or-prefix": lambda text: subdomain_problem(text.removesuffix("-")),
+    "subdomains": lambda text: next(filter(None, map(subdomain_problem, text.split("/"))), None),
     "sysctl": sysctl_problem,
     "unset": _format(lambda _: False, "needs to be unset"),
     "value": label_value_problem,

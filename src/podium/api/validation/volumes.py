@@ -20,7 +20,6 @@ from podium.api.validation.rules import check, check_type, declare, fields_with_
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ALONE = "ReadWriteOncePod"
-_LEAST_TOKEN_SECONDS, _MOST_TOKEN_SECONDS = 600, 2**32
 _MAX_PARAMETERS = 512
 _SEVERAL = "may not specify more than 1 volume type"
 
@@ -71,13 +70,13 @@ RBDPersistentVolumeSource RBDVolumeSource: monitors! image!
 ScaleIOPersistentVolumeSource: gateway! system! volumeName! secretRef!
 ScaleIOVolumeSource: gateway! system! volumeName!
 SecretVolumeSource: secretName! defaultMode:mode items
-ServiceAccountTokenProjection: path!:local-path @token
+ServiceAccountTokenProjection: path!:local-path expirationSeconds:600..4294967296
 StorageOSPersistentVolumeSource StorageOSVolumeSource: volumeName!:label volumeNamespace:label
 Volume: @source
 VolumeProjection: @one_projection secret configMap downwardAPI serviceAccountToken clusterTrustBundle
 VsphereVirtualDiskVolumeSource: volumePath!
 CSIDriver PersistentVolume PersistentVolumeClaim VolumeAttachment: spec+
-CSIDriverSpec: fsGroupPolicy:File|None|ReadWriteOnceWithFSType volumeLifecycleModes:lifecycle-mode
+CSIDriverSpec: fsGroupPolicy:File|None|ReadWriteOnceWithFSType volumeLifecycleModes:Ephemeral|Persistent
 CSIStorageCapacity: nodeTopology storageClassName!:subdomain capacity:size* maximumVolumeSize:size*
 PersistentVolumeClaimSpec: accessModes! @access_modes selector @storage_request storageClassName:subdomain
   volumeAttributesClassName:subdomain volumeMode:Block|Filesystem dataSource dataSourceRef
@@ -180,15 +179,6 @@ def _projected(volume: Place) -> None:
             if path and path in paths:
                 volume.invalid("", path, "conflicting duplicate paths")
             paths.add(path)
-
-
-@check
-def _token(token: Place) -> None:
-    seconds = token.number("expirationSeconds")
-    if seconds is not None and seconds < _LEAST_TOKEN_SECONDS:
-        token.invalid("expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-    elif seconds is not None and seconds > _MOST_TOKEN_SECONDS:
-        token.invalid("expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
 
 
 @check

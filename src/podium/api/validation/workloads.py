@@ -44,14 +44,14 @@ GangSchedulingPolicy: minCount!:1..
 Job: spec+ @job status
 JobSpec: parallelism:0..* completions:0..* activeDeadlineSeconds:0..* backoffLimit:0..* ttlSecondsAfterFinished:0..
   backoffLimitPerIndex:0.. maxFailedIndexes:0.. completionMode:NonIndexed|Indexed @completions*
-  podReplacementPolicy:Failed|TerminatingOrFailed @job_spec podFailurePolicy
+  podReplacementPolicy:Failed|TerminatingOrFailed managedBy:domain-path @job_spec podFailurePolicy
 JobStatus: active:0.. succeeded:0.. failed:0.. ready:0.. terminating:0..
 JobTemplateSpec: @job_of_template spec+
 PodFailurePolicy: @failure_policy* rules:..20* rules
 PodFailurePolicyOnExitCodesRequirement: operator!:In|NotIn @failure_codes*
 PodFailurePolicyOnPodConditionsPattern: type! status:False|True|Unknown
-PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule* onPodConditions:..20 onPodConditions
-  onExitCodes
+PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule* ^onExitCodes|onPodConditions*
+  onPodConditions:..20 onPodConditions onExitCodes
 PodGroupResourceClaim: name!:label =resourceClaimName|resourceClaimTemplateName
 PodGroupSchedulingConstraints: topology:..1 topology
 PodGroupSchedulingPolicy: =basic|gang gang
@@ -366,14 +366,9 @@ def _job_of_template(template: Place) -> None:
 
 @check
 def _job_spec(spec: Place) -> None:
-    """Check the manager of a Job, and its template, whose pods must end."""
-    manager = spec.text("managedBy")
-    if len(manager) > _MAX_MANAGED_BY:
+    """Check the length of a Job's manager, and the template, whose pods must end."""
+    if len(spec.text("managedBy")) > _MAX_MANAGED_BY:
         spec.report(too_long(spec.path("managedBy"), _MAX_MANAGED_BY))
-    elif manager:
-        prefix, slash, name = manager.partition("/")
-        if not slash or not name or subdomain_problem(prefix) is not None:
-            spec.invalid("managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
     pod = check_template(spec).child_or_empty("spec")
     policy = pod.text("restartPolicy")
     if not policy:
@@ -418,11 +413,6 @@ def _failure_policy(policy: Place) -> None:
 def _failure_rule(rule: Place) -> None:
     if rule.text("action") == "FailIndex" and not rule.owner.owner.has("backoffLimitPerIndex"):
         rule.invalid("action", "FailIndex", "requires the backoffLimitPerIndex to be set")
-    codes, conditions = rule.child("onExitCodes"), rule.objects("onPodConditions")
-    if codes is not None and conditions:
-        rule.invalid("", {}, "specifying both OnExitCodes and OnPodConditions is not supported")
-    elif codes is None and not conditions:
-        rule.invalid("", {}, "specifying one of OnExitCodes and OnPodConditions is required")
 
 
 @check

@@ -18,6 +18,7 @@ from podium.api.pod import Pod, PodCondition
 from podium.api.quantity import is_extended
 from podium.api.times import SECOND, format_time
 from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.controllers.kubelets.references import References
 from podium.decide.kubelet import EvictionOrder
 
 NODES = IPv4Network("172.16.0.0/12")
@@ -68,9 +69,10 @@ _KUBELET_PORT = 10_250
 
 
 class Hosts(msgspec.Struct):
-    """The addresses of all nodes and pods, and the version of their kubelets."""
+    """The addresses of all nodes and pods, the version of their kubelets, and the objects that pods wait for."""
 
     release: Release
+    references: References | None = None
     nodes: Addresses = msgspec.field(default_factory=lambda: Addresses(NODES))
     pods: Addresses = msgspec.field(default_factory=lambda: Addresses(PODS))
 
@@ -147,7 +149,7 @@ class KubeletSettings:
     that fits after the end of terminating pods waits for them. ``eviction_order`` chooses the pod to evict among equal
     priorities. ``release`` is the kubelets' version. With ``reports_all``, status has everything that clients read,
     such as addresses and container states. A deleted pod takes ``termination_ns`` to end by default, at most its grace
-    period; None: all of it.
+    period; None: all of it. With ``awaits_references``, pods start when the objects that they name exist.
     """
 
     start_delay_ns: int = 0
@@ -158,3 +160,4 @@ class KubeletSettings:
     release: Release = DEFAULT_RELEASE
     reports_all: bool = False
     termination_ns: int | None = None
+    awaits_references: bool = False

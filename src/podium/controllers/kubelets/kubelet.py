@@ -5,6 +5,7 @@ Source: pkg/kubelet; controlled-rescheduling.md for pods that wait for others to
 
 from __future__ import annotations
 
+from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import SECOND
@@ -14,6 +15,7 @@ from podium.controllers.deadlines import Deadline, Deadlines, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.node_kubelet import NodeKubelet
+from podium.controllers.kubelets.references import REFERENCED, References
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
 # The wait before a failed write is sent again: 1 s, doubled up to the kubelets' sync period.
@@ -40,7 +42,10 @@ class Kubelet:
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
         self._settings = settings
-        self._hosts = Hosts(settings.release) if settings.reports_all else None
+        self._references = References()
+        awaited = self._references if settings.awaits_references else None
+        self._hosts = Hosts(settings.release, awaited) if settings.reports_all else None
+        self.watches |= REFERENCED if settings.awaits_references else frozenset()
         self._nodes: dict[str, NodeKubelet] = {}
         # By key, the uid and the node of each bound pod.
         self._pods: dict[str, tuple[str, str]] = {}
@@ -78,6 +83,10 @@ class Kubelet:
                 self._look_at(node.metadata.name)
             case Deleted(object=Pod() as pod):
                 self._hide(pod.key)
+            case Changed(object=object_, raw=raw) if self._settings.awaits_references:
+                self._show_referenced(object_.kind, object_.key, raw, now)
+            case Deleted(object=object_) if self._settings.awaits_references:
+                self._show_referenced(object_.kind, object_.key, None, now)
             case observations.NodeStopped(node=name):
                 self._node(name).fail()
                 self._look_at(name)
@@ -87,6 +96,14 @@ class Kubelet:
             case observations.ContainersExited(node=name, uid=uid) if name in self._nodes:
                 self._nodes[name].finish(uid, now)
                 self._look_at(name)
+
+    def _show_referenced(self, kind: str, key: str, raw: Raw | None, now: int) -> bool:
+        """Take in an object that pods name, and start those that waited for it; return whether there are any."""
+        pods = self._references.show(kind, key, raw)
+        for uid, name in map(self._pods.__getitem__, pods):
+            self._nodes[name].retry(uid, now)
+            self._look_at(name)
+        return bool(pods)
 
     def deadline(self) -> Deadline:
         """Return when something is due on a node; repeated failures do not keep a simulation running."""
@@ -114,11 +131,14 @@ class Kubelet:
         if self._hosts is not None:
             self._hosts.show_pod(uid, shown.raw)
         node = self._nodes.get(name) or self._node(name)
-        return (node.show_pod(pod, shown, now) and self._plan(name, node, node.deadline())) or is_replaced
+        has_effect = node.show_pod(pod, shown, now) and self._plan(name, node, node.deadline())
+        # It may have waited for the name of a claim.
+        return self._show_referenced("Pod", key, None, now) or has_effect or is_replaced
 
     def _hide(self, key: str) -> None:
         if key in self._pods:
             uid, name = self._pods.pop(key)
+            self._references.note(key, None)
             if self._hosts is not None:
                 self._hosts.pods.free(uid)
             if name in self._nodes:

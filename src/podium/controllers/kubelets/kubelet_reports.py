@@ -17,6 +17,7 @@ from podium.api.times import format_time, time_of
 from podium.api.use import CRASH_LOOP, OUT_OF_MEMORY
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
 from podium.controllers.kubelets.pod_run import PodRun
+from podium.controllers.kubelets.references import Obstacle
 from podium.decide.kubelet import Refusal
 
 KUBELET = "kubelet"
@@ -39,7 +40,14 @@ def started(run: PodRun, now: int) -> ReportStatus:
     ready = _READY if run.is_ready else _NOT_READY
     is_first = run.last_exit is None
     statuses = () if is_first and run.addresses is None else _running(run, now)
-    return _report(run, "Running", ready, start_ns=now if is_first else None, statuses=statuses)
+    return _report(run, "Running", ready, start_ns=run.active_ns if is_first else None, statuses=statuses)
+
+
+def blocked(run: PodRun, obstacle: Obstacle) -> ReportStatus:
+    """Report that the containers do not start because an object is missing."""
+    statuses = container_statuses(run, {"waiting": obstacle.waiting}, run.last_exit)
+    phase = "Pending" if run.last_exit is None else "Running"
+    return _report(run, phase, _NOT_READY, start_ns=run.active_ns, statuses=statuses)
 
 
 def ready(run: PodRun) -> ReportStatus:
@@ -212,7 +220,7 @@ def _report(
     if run.allocated is not None and run.allocated.get("resources"):
         fields |= _resources(run.allocated)
     is_complete = run.addresses is not None or run.allocated is not None
-    if is_complete and start_ns is not None and run.pod.spec.init_containers:
+    if is_complete and start_ns is not None and run.started_ns is not None and run.pod.spec.init_containers:
         fields["initContainerStatuses"] = init_containers(run, start_ns)
     if statuses:
         fields["containerStatuses"] = list(statuses)

@@ -65,7 +65,7 @@ class NodeKubelet:
             checks_groups=release.has(Behavior.GROUPS_POLICY_CHECKED),
         )
         self._rules = CountingRules.of(release)
-        self._workers = PodWorkers(self._pods, actions, settings.start_delay_ns, records_stops=hosts is not None)
+        self._workers = PodWorkers(self._pods, actions, settings.start_delay_ns, hosts)
         self._evictions = EvictionManager(settings, self._pods, self._workers)
         # The pods that were not processed yet, by uid; and those that need not be before anything concerns the node.
         self._arrivals: dict[str, Arrival] = {}
@@ -125,6 +125,13 @@ class NodeKubelet:
         if self.is_running(uid):
             self._there.runs[uid].exit_ns = now
             self._workers.plan(self._there.runs[uid])
+
+    def retry(self, uid: str, now: int) -> None:
+        """Try to start a pod again that lacked an object."""
+        run = self._there.runs.get(uid)
+        if run is not None and run.is_blocked:
+            run.start_ns = now
+            self._workers.plan(run)
 
     def on_report_finished(self, action: ReportStatus | DeleteObject, now: int) -> bool:
         """Handle a report that was written or is not needed; return whether that has an effect."""

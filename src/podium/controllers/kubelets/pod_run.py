@@ -323,6 +323,12 @@ class PodRun(msgspec.Struct, eq=False):
         return self.started_ns is not None and not self.is_ended
 
     @property
+    def is_blocked(self) -> bool:
+        """Return whether it was admitted, and an object is missing that it needs for its start."""
+        is_startable = self.is_admitted and not (self.is_waiting or self.is_stopping or self.is_ended)
+        return is_startable and self.start_ns is None and self.started_ns is None
+
+    @property
     def is_behind(self) -> bool:
         """Return whether the last report was about an older specification."""
         return self.observed is not None and self.observed != self.pod.metadata.generation

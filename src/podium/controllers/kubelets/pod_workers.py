@@ -13,10 +13,11 @@ from msgspec import Struct
 from podium.api import meta, quantity, resource_requests, times
 from podium.api import node as nodes
 from podium.api.node import DISK_PRESSURE, PID_PRESSURE, Node, condition_status, is_ready
-from podium.controllers.actions import Action, DeleteObject, ReportStatus
+from podium.controllers.actions import Action, DeleteObject, Record, ReportStatus
 from podium.controllers.deadlines import Deadlines
 from podium.controllers.indexes import exchange
 from podium.controllers.kubelets import kubelet_reports as reports
+from podium.controllers.kubelets.host import Hosts
 from podium.controllers.kubelets.kubelet_reports import CRASHED, LOST, OUT_OF_MEMORY_KILLED, read_restarts, terminated
 from podium.controllers.kubelets.pod_run import TROUBLE, CrashBackOff, PodRun
 from podium.decide import kubelet
@@ -28,13 +29,14 @@ class PodWorkers:
     """Advances pods when they are due.
 
     ``there`` are the pods that hold resources, ``ended`` (by uid) those that the API knows to have ended. Reports go to
-    ``actions``. ``has_freed``: a pod has ended since it was cleared. ``records_stops``: stopped containers get events.
+    ``actions``. ``has_freed``: a pod has ended since it was cleared. With ``hosts``, stops have Events, and a
+    pod may have to wait for objects that it names.
     """
 
     there: NodePods
     actions: list[Action]
     start_delay_ns: int
-    records_stops: bool = False
+    hosts: Hosts | None = None
     deadlines: Deadlines[PodRun] = field(default_factory=Deadlines)
     ended: dict[str, PodRun] = field(default_factory=dict)
     has_freed: bool = False
@@ -51,7 +53,7 @@ class PodWorkers:
                     self._finish_deletion(run, "")
             elif (deadline_ns := run.deadline_ns()) is not None and deadline_ns <= now:
                 run.outcome, late = reports.exceeded(run)
-                self.actions += [late] if self.records_stops else []
+                self.actions += [late] if self.hosts is not None else []
                 self.stop(run, now, max(run.pod.spec.termination_grace_period_seconds, 0))
             elif run.started_ns is None:
                 self._start(run, now)
@@ -102,6 +104,14 @@ class PodWorkers:
             self.plan(run)
 
     def _start(self, run: PodRun, now: int) -> None:
+        if self.hosts is not None and (references := self.hosts.references) is not None:
+            obstacle = next(references.obstacles(run.raw, is_restart=run.last_exit is not None), None)
+            references.note(run.pod.key, None if obstacle is None else obstacle.needed)
+            if obstacle is not None:
+                run.start_ns, run.active_ns = None, now if run.active_ns is None else run.active_ns
+                self.report(run, reports.blocked(run, obstacle))
+                self.actions.append(Record(run.pod.key, run.uid, "Warning", obstacle.reason, obstacle.message))
+                return
         run.restarts += run.last_exit is not None
         run.begin(now)
         self.report(run, reports.started(run, now))
@@ -122,7 +132,7 @@ class PodWorkers:
 
     def stop(self, run: PodRun, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
         """End a pod within a grace period; a shorter one brings the end forward."""
-        if self.records_stops and run.is_running and not run.is_stopping:
+        if self.hosts is not None and run.is_running and not run.is_stopping:
             self.actions += reports.stops(run)
         run.stop(asked_ns, grace_seconds, is_forced=is_forced)
         self.plan(run)

@@ -5,12 +5,14 @@ Source: pkg/controller/resourceclaim/controller.go (syncPod, syncClaim), pkg/con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from podium.api.devices import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.storage import PersistentVolumeClaim
+from podium.controllers import actions
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral, Reconciler
 from podium.controllers.indexes import MultiMap, exchange
@@ -22,12 +24,14 @@ _UNSEEN_NS = 60 * 10**9
 # How long a created claim is waited for (the mutation cache of NewController).
 _MADE_NS = 60 * 10**9
 
+_MAX_CONSUMERS = 256
+
 _Key = tuple[str, str]
 """An item of the queue: "Pod" or "ResourceClaim", and a key."""
 
 
 class ResourceClaims(Reconciler[_Key]):
-    """Creates claims for pods that name templates, removes ended pods, and deallocates claims without consumers."""
+    """Creates claims for templates in pods, reserves claims for placed pods, and releases those of ended pods."""
 
     watches = frozenset(("Pod", "ResourceClaim", "ResourceClaimTemplate"))
     idle_deferral = IdleDeferral(frozenset(("Pod",)), unless=CLAIMING)
@@ -35,7 +39,7 @@ class ResourceClaims(Reconciler[_Key]):
 
     def __init__(self) -> None:
         super().__init__()
-        # Pods that need claims by key, and the pods that wait for a template, by its key.
+        # Pods that need claims by key, and the pods that wait for a template or an allocation, by its key.
         self._pods: dict[str, Pod] = {}
         self._waiting: MultiMap[str, str] = MultiMap()
         # The names of deleted claims that were made for a pod, by its key.
@@ -72,6 +76,7 @@ class ResourceClaims(Reconciler[_Key]):
                 self._forget(("ResourceClaim", key))
             else:
                 self._queue.add(("ResourceClaim", key))
+                self._queue.add_all(("Pod", pod) for pod in self._waiting.pop(key, ()))
         elif isinstance(object_, ResourceClaimTemplate):
             exchange(self._templates, key, None if shown is None else shown.raw)
             if shown is not None:
@@ -91,7 +96,8 @@ class ResourceClaims(Reconciler[_Key]):
         self.claims.ended[uid] = ended
         if has_ended:
             self._add_claims_of(uid)
-        needs_claims = any(claim.resource_claim_template_name for claim in pod.spec.resource_claims)
+        claims = pod.spec.resource_claims
+        needs_claims = any(pod.spec.node_name or claim.resource_claim_template_name for claim in claims)
         if needs_claims and not ended and not pod.is_terminating:
             self._pods[pod.key] = pod
             self._queue.add(("Pod", pod.key))
@@ -113,8 +119,9 @@ class ResourceClaims(Reconciler[_Key]):
         self._forget(("Pod", key))
         self._unseen.pop(key, None)
         self._lost.pop(key, ())
-        for resource_claim in pod.spec.resource_claims:
-            self._waiting.discard(f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}", key)
+        named = [(one.resource_claim_template_name, one.resource_claim_name) for one in pod.spec.resource_claims]
+        named += [("", one.resource_claim_name) for one in pod.status.resource_claim_statuses]
+        self._waiting.replace(key, (f"{pod.metadata.namespace}/{name}" for name in chain(*named)), ())
 
     def _add_claims_of(self, uid: str) -> None:
         self._queue.add_all(("ResourceClaim", key) for key in self.claims.naming(uid))
@@ -139,7 +146,7 @@ class ResourceClaims(Reconciler[_Key]):
         known = {name: claim for name, claim in named if claim not in self._lost.get(key, ())}
         metas = (claim.metadata for claim in self.claims.made_for(pod.metadata.uid))
         made = {meta.annotations.get(POD_CLAIM_NAME): meta.name for meta in metas}
-        actions: list[Action] = []
+        creations: list[Action] = []
         wanted, lacks = dict(known), False
         for claim in pod.spec.resource_claims:
             if claim.resource_claim_template_name is None or claim.name in known:
@@ -152,11 +159,11 @@ class ResourceClaims(Reconciler[_Key]):
                 lacks = True
             elif template in self._templates:
                 raw = device_claim(pod, pod.metadata.uid, claim, self._templates[template])
-                actions.append(CreateObject(raw, _NAME))
+                creations.append(CreateObject(raw, _NAME))
             else:
                 self._waiting.add(template, key)
-        if actions or lacks or wanted == known:
-            return actions
+        if creations or lacks or wanted == known:
+            return creations or [*self._reservations(pod, wanted)]
         statuses = [
             {"name": name, **({} if claim is None else {"resourceClaimName": claim})} for name, claim in wanted.items()
         ]
@@ -165,6 +172,17 @@ class ResourceClaims(Reconciler[_Key]):
         condition = {"metadata": {"resourceVersion": version}} if version else {}
         patch = {**condition, "status": {"resourceClaimStatuses": statuses}}
         return [PatchObject("Pod", key, pod.metadata.uid, patch, _NAME, "status")]
+
+    def _reservations(self, pod: Pod, made: Mapping[str, str | None]) -> Iterator[Action]:
+        """Yield the reservations that a pod with a node lacks; ``made`` are the names of claims from templates."""
+        meta = pod.metadata
+        for stated in pod.spec.resource_claims if pod.spec.node_name else ():
+            name = stated.resource_claim_name or made.get(stated.name)
+            claim = self.claims.get(f"{meta.namespace}/{name}")
+            if claim is None or not claim.is_allocated:
+                self._waiting.add(f"{meta.namespace}/{name}", pod.key)
+            elif not claim.is_reserved_for(meta.uid) and len(claim.status.reserved_for) < _MAX_CONSUMERS:
+                yield actions.ReserveClaim(claim.key, claim.metadata.uid, pod.key, meta.uid)
 
     def _is_on_its_way(self, pod: str, name: str, now: int) -> bool:
         """Return whether a pod's claim was created recently and may not be observed yet."""

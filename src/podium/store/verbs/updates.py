@@ -28,13 +28,11 @@ from podium.store.errors import StoreError, bad_request, invalid, invalid_fields
 from podium.store.stored import Stored, is_true
 from podium.store.verbs.readings import decoded
 
-_FIXED = ("podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _DIRECTING = ("nodeSelector", "tolerations", "schedulingGates")
 _IMMUTABLE = "field is immutable"
 _CLAIM = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 _SEALED = ("ConfigMap", "Secret")
 _SEALED_FIELDS = ("immutable", "data", "binaryData")
-_PROBLEM = "the field is immutable"
 _FORBIDDEN_POD_CHANGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -50,11 +48,7 @@ def check_job_update(previous: Stored, raw: Raw, release: Release) -> None:
     The template is immutable. In that of a suspended Job that never started, scheduling directives may change; with the
     gates of the release also if it had started and no pod is active, and then also the containers' resources.
     """
-    if raw.get("spec") == previous.raw.get("spec"):
-        return
     old, new = _specs(previous, raw)
-    for field in _changed(old, new, _FIXED):
-        raise _invalid(previous, f"spec.{field}", _IMMUTABLE)
     is_changed = (previous.raw.get("spec") or {}).get("completions") != (raw.get("spec") or {}).get("completions")
     if is_changed and old.get("completions") != new.get("completions"):
         # Those of an indexed Job may change together with its parallelism.
@@ -95,13 +89,11 @@ def _fixed_part(template: Any, *, is_open: bool, has_open_resources: bool) -> An
 
 
 def _check_volume(previous: Stored, raw: Raw) -> None:
-    """Raise StoreError 422 for a change of a volume's source or mode."""
+    """Raise StoreError 422 for a change of a volume's source."""
     old, new = _specs(previous, raw)
     if any(old.get(source) != new.get(source) for source in sources("PersistentVolumeSource")):
         path = "spec.persistentvolumesource"
         raise _forbidden(previous, path, f"{path} is immutable after creation")
-    if old.get("volumeMode") != new.get("volumeMode"):
-        raise _invalid(previous, "spec.volumeMode", _IMMUTABLE)
 
 
 def _check_claim(previous: Stored, raw: Raw) -> None:
@@ -145,7 +137,7 @@ def check_update(previous: Stored, raw: Raw, release: Release) -> None:
     for path in immutable_paths(resource.group, resource.kind):
         is_changed = _differ(previous.raw, raw, path)
         if is_changed and _differ(with_defaults(kind, previous.raw), with_defaults(kind, raw), path):
-            raise _invalid(previous, ".".join(path), _PROBLEM)
+            raise _invalid(previous, ".".join(path), _IMMUTABLE)
     if previous.raw.get("immutable") is True and resource.name in _SEALED:
         for field in _SEALED_FIELDS:
             if previous.raw.get(field) != raw.get(field):
@@ -164,11 +156,8 @@ def _check_cron_job(previous: Stored, raw: Raw) -> None:
 
 
 def _check_priority_class(previous: Stored, raw: Raw) -> None:
-    old, new = (with_defaults("PriorityClass", given) for given in (previous.raw, raw))
-    if old.get("value") != new.get("value"):
-        raise _invalid(previous, "value", _PROBLEM, "FieldValueForbidden")
-    if old["preemptionPolicy"] != new["preemptionPolicy"]:
-        raise _invalid(previous, "preemptionPolicy", _PROBLEM)
+    if (previous.raw.get("value") or 0) != (raw.get("value") or 0):
+        raise _forbidden(previous, "value", "may not be changed in an update.")
 
 
 def _check_address(previous: Stored, raw: Raw) -> None:
