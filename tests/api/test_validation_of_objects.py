@@ -79,6 +79,15 @@ def problems(raw: Raw) -> list[str]:
 
 
 _PATH = "spec.rules.0.http.paths.0"
+TIMEOUT = {"spec.sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86_401}}}
+
+
+def sourced(**source: Raw) -> Raw:
+    """Return a persistent volume with this source."""
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], **source}
+    return of("v1", "PersistentVolume", False, spec=spec)
+
+
 REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     # The network.
     (INGRESS, {"spec.rules": GONE}, ".spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"),
@@ -306,6 +315,35 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
         '.ports[1]: Duplicate value: "TCP/80"',
     ),
     (SERVICE, {"spec.type": "Any"}, '.spec.type: Unsupported value: "Any"'),
+    (SERVICE, {"spec.sessionAffinity": "ClientIP", **TIMEOUT}, ".clientIP.timeoutSeconds: Invalid value: 86401"),
+    (SERVICE, {"spec.sessionAffinityConfig": {"clientIP": {}}}, ".spec.sessionAffinityConfig: Forbidden"),
+    (SERVICE, {"spec.clusterIP": "bad", "spec.clusterIPs": ["bad"]}, '.spec.clusterIPs[0]: Invalid value: "bad"'),
+    (SERVICE, {"spec.clusterIP": "10.0.0.1", "spec.clusterIPs": ["10.0.0.2"]}, "first value must match `clusterIP`"),
+    (SERVICE, {"spec.externalTrafficPolicy": "Local"}, '.spec.externalTrafficPolicy: Invalid value: "Local"'),
+    (SERVICE, {"spec.healthCheckNodePort": 30000}, ".spec.healthCheckNodePort: Invalid value: 30000"),
+    (SERVICE, {"spec.allocateLoadBalancerNodePorts": True}, ".spec.allocateLoadBalancerNodePorts: Forbidden"),
+    (SERVICE, {"spec.type": "LoadBalancer", "spec.loadBalancerClass": "a b"}, ".spec.loadBalancerClass: Invalid value"),
+    (SERVICE, {"spec.ipFamilies": ["IPv4", "IPv4"]}, '.spec.ipFamilies[1]: Duplicate value: "IPv4"'),
+    (SERVICE, {"spec.ipFamilies": ["IPv9"]}, '.spec.ipFamilies[0]: Unsupported value: "IPv9"'),
+    (SERVICE, {"spec.ipFamilyPolicy": "Any"}, '.spec.ipFamilyPolicy: Unsupported value: "Any"'),
+    (SERVICE, {"spec.ports.0.appProtocol": "a b"}, '.spec.ports[0].appProtocol: Invalid value: "a b"'),
+    (sourced(hostPath={"path": "/a/.."}), {}, ".spec.hostPath.path: Invalid value"),
+    (sourced(hostPath={"path": "/a", "type": "Any"}), {}, '.spec.hostPath.type: Unsupported value: "Any"'),
+    (
+        sourced(hostPath={"path": "/"}),
+        {"spec.persistentVolumeReclaimPolicy": "Recycle"},
+        ".spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'",
+    ),
+    (sourced(nfs={"server": "s", "path": "a"}), {}, ".spec.nfs.path: Invalid value"),
+    (sourced(fc={"lun": 1}), {}, ".spec.fc.targetWWNs: Required value"),
+    (sourced(iscsi={"targetPortal": "p", "iqn": "bad", "lun": 1}), {}, ".spec.iscsi.iqn: Invalid value"),
+    (sourced(csi={"driver": "a_b", "volumeHandle": "h"}), {}, '.spec.csi.driver: Invalid value: "a_b"'),
+    (
+        sourced(csi={"driver": "a", "volumeHandle": "h", "nodeStageSecretRef": {"name": "s"}}),
+        {},
+        ".spec.csi.nodeStageSecretRef.namespace: Required value",
+    ),
+    (sourced(hostPath={"path": "/a"}), {"spec.capacity.cpu": 1}, ".spec.capacity: Unsupported value"),
     (SERVICE, {"spec.trafficDistribution": "x"}, ".spec.trafficDistribution: Unsupported value"),
     (SERVICE, {"spec.loadBalancerClass": "a.b/c"}, ".spec.loadBalancerClass: Forbidden: may only be used when `type`"),
     (SLICE, {"endpoints.0.addresses": ["x"]}, ".endpoints[0].addresses[0]: Invalid value"),

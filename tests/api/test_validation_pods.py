@@ -295,6 +295,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"hostAliases": [{"ip": "1.2.3"}]}, '.spec.hostAliases[0].ip: Invalid value: "1.2.3": must be a valid IP address'),
     ({"securityContext": {"runAsUser": -1}}, ".spec.securityContext.runAsUser: Invalid value: -1: must be between 0"),
     ({"securityContext": {"seccompProfile": {}}}, ".seccompProfile.type: Required value"),
+    (
+        {"containers.0.securityContext": {"procMount": "Unmasked"}},
+        '.securityContext.procMount: Invalid value: "Unmasked": `hostUsers` must be false',
+    ),
+    (
+        {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "a b", "whenUnsatisfiable": "DoNotSchedule"}]},
+        '.topologySpreadConstraints[0].topologyKey: Invalid value: "a b"',
+    ),
     ({"os": {"name": "plan9"}}, '.spec.os.name: Unsupported value: "plan9"'),
     (
         {"os": {"name": "windows"}, "securityContext": {"runAsUser": 1}},

@@ -30,8 +30,8 @@ rules.declare(
 ConfigMapEnvSource SecretEnvSource: name!:subdomain-or-prefix
 ConfigMapKeySelector SecretKeySelector: name::subdomain key!:config-key
 Container: @image terminationMessagePolicy:File|FallbackToLogsOnError imagePullPolicy:Always|IfNotPresent|Never
-  @port_names ports env envFrom @mounts volumeMounts @devices volumeDevices @resources resizePolicy securityContext
-ContainerPort: containerPort!:port hostPort:port protocol:SCTP|TCP|UDP hostIP:ip
+  ports##name ports env envFrom @mounts volumeMounts @devices volumeDevices @resources resizePolicy securityContext
+ContainerPort: name:port-name containerPort!:port hostPort:port protocol:SCTP|TCP|UDP hostIP:ip
 ContainerResizePolicy: resourceName!:cpu|memory restartPolicy!:NotRequired|RestartContainer @resize
 ContainerRestartRule: action!:Restart|RestartAllContainers exitCodes!
 ContainerRestartRuleOnExitCodes: operator!:In|NotIn values:..255
@@ -135,18 +135,6 @@ def _check_restarts(container: Place) -> None:
     container.check_number("restartPolicyRules", 20)
     for rule in restart_rules:
         rules.check_type(rule, "ContainerRestartRule")
-
-
-@rules.check
-def _port_names(container: Place) -> None:
-    names: set[str] = set()
-    for port in container.objects("ports"):
-        if name := port.text("name"):
-            problem = rules.port_name_problem(name)
-            port.check("name", problem)
-            if problem is None and name in names:
-                port.duplicate("name", name)
-            names.add(name)
 
 
 def _check_host_ports(containers: Iterable[Place]) -> None:

@@ -39,6 +39,7 @@ JUDGED_ANNOTATIONS = frozenset((MIRROR_ANNOTATION, POLICY_ANNOTATION, DELETION_C
 """The pod annotations whose values are validated, or cause warnings (`podium.api.objects`)."""
 
 _MAX_BYTES = 1024 * 1024
+_OF_BALANCERS = ("loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts")
 _NOT_IN_PATHS, _NOT_AT_END = ("//", "/./", "/../", "%2f", "%2F"), ("/..", "/.")
 
 rules.declare(
@@ -47,6 +48,7 @@ ApplyConfiguration JSONPatch: expression!
 AuditAnnotation: key!:key valueExpression!
 ClusterRole Role: rules
 ClusterRoleBinding RoleBinding: subjects roleRef
+ClientIPConfig: timeoutSeconds:1..86400
 ConfigMap: @config_map
 CSINode: spec
 CSINodeDriver: name!:subdomain-in-any-case nodeID! allocatable topologyKeys:key##
@@ -113,10 +115,12 @@ Scheduling: nodeSelector:labels tolerations
 Secret: @secret
 Service: spec+
 ServiceCIDRSpec: cidrs! cidrs:canonical-cidr
-ServicePort: port::port protocol:SCTP|TCP|UDP targetPort:port-or-name
+ServicePort: port::port protocol:SCTP|TCP|UDP targetPort:port-or-name appProtocol:key
+SessionAffinityConfig: clientIP
 ServiceReference: namespace! name! path:service-path port:port
 ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_numbers ports selector:labels
-  sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
+  sessionAffinity:ClientIP|None sessionAffinityConfig externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
+  ipFamilies:IPv4|IPv6 ipFamilies## ipFamilyPolicy:SingleStack|PreferDualStack|RequireDualStack loadBalancerClass:key
   externalTrafficPolicy:Cluster|Local internalTrafficPolicy:Cluster|Local
   trafficDistribution:PreferClose|PreferSameNode|PreferSameZone
 Subject: kind!:Group|ServiceAccount|User name! @subject
@@ -431,8 +435,12 @@ def _node(spec: Place) -> None:
 
 @rules.check
 def _addresses(spec: Place) -> None:
-    """Check the address of a service, and that it has ports, or an external name."""
+    """Check the addresses of a service, and that it has ports, or an external name."""
     type_, is_headless = spec.text("type", "ClusterIP"), spec.text("clusterIP") == "None"
+    for address in spec.texts("clusterIPs"):
+        address.check("", None if address.value == "None" else rules.FORMATS["ip"](address.value))
+    if spec.texts("clusterIPs") and spec.value["clusterIPs"][0] != spec.text("clusterIP"):
+        spec.invalid("clusterIPs", spec.value["clusterIPs"], "first value must match `clusterIP`")
     if type_ == "ExternalName":
         name = spec.text("externalName").removesuffix(".")
         if name:
@@ -467,9 +475,21 @@ def _port_numbers(spec: Place) -> None:
 
 @rules.check
 def _source_ranges(spec: Place) -> None:
-    is_balanced = spec.text("type", "ClusterIP") == "LoadBalancer"
-    for name in () if is_balanced else spec.fields_set("loadBalancerSourceRanges", "loadBalancerClass"):
+    """Check the fields that only services of some types have (validateServiceExternalTrafficPolicy)."""
+    type_, policy, port = spec.text("type", "ClusterIP"), spec.text("externalTrafficPolicy"), "healthCheckNodePort"
+    for name in () if type_ == "LoadBalancer" else spec.fields_set(*_OF_BALANCERS):
         spec.forbidden(name, "may only be used when `type` is 'LoadBalancer'")
+    if (
+        policy
+        and type_ not in ("LoadBalancer", "NodePort")
+        and not (type_ == "ClusterIP" and spec.texts("externalIPs"))
+    ):
+        spec.invalid("externalTrafficPolicy", policy, "may only be set for externally-accessible services")
+    if (number := spec.number(port)) and (type_, policy) != ("LoadBalancer", "Local"):
+        detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        spec.invalid(port, number, detail)
+    if spec.has("sessionAffinityConfig") and spec.text("sessionAffinity", "None") == "None":
+        spec.forbidden("sessionAffinityConfig", "must not be set when session affinity is None")
 
 
 @rules.check

@@ -28,7 +28,7 @@ NodeSelectorTerm: matchExpressions matchFields
 PodAffinityTerm: labelSelector namespaceSelector namespaces:label @label_keys topologyKey!:key
 PreferredSchedulingTerm: weight::weight preference+
 Toleration: @toleration operator:Equal|Exists effect:NoSchedule|PreferNoSchedule|NoExecute @toleration_value
-TopologySpreadConstraint: maxSkew::positive topologyKey! whenUnsatisfiable!:DoNotSchedule|ScheduleAnyway @domains
+TopologySpreadConstraint: maxSkew::positive topologyKey!:key whenUnsatisfiable!:DoNotSchedule|ScheduleAnyway @domains
   minDomains:1.. nodeAffinityPolicy:Honor|Ignore nodeTaintsPolicy:Honor|Ignore @label_keys labelSelector
 WeightedPodAffinityTerm: weight::weight podAffinityTerm+
 """,

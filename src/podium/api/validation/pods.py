@@ -283,7 +283,9 @@ def _dns(settings: Place) -> None:
 
 @rules.check
 def _escalation(context: Place) -> None:
-    """Check that a container without privilege escalation has no more privileges anyway."""
+    """Check that only a pod with users of its own unmasks /proc, and that privileges agree with their escalation."""
+    if context.text("procMount") == "Unmasked" and context.owner.owner.value.get("hostUsers") is not False:
+        context.invalid("procMount", "Unmasked", "`hostUsers` must be false to use `Unmasked`")
     if context.value.get("allowPrivilegeEscalation") is not False:
         return
     if context.flag("privileged"):

@@ -174,7 +174,7 @@ def _check_one(place: Place, names: list[str], is_required: bool) -> None:
 
 
 def _check_distinct(place: Place, name: str, key: str) -> None:
-    report_repeats(place.objects(name) if key else place.texts(name), key)
+    report_repeats([one for one in place.objects(name) if one.value.get(key)] if key else place.texts(name), key)
 
 
 def _refusing(reports: Check) -> Check:
@@ -532,6 +532,9 @@ FORMATS: Mapping[str, Format] = {
     "port-name": port_name_problem,
     "positive": _format(lambda number: number > 0, "must be greater than zero"),
     "relative-path": descending_problem,
+    "schedule": _format(
+        lambda text: "TZ" not in text, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+    ),
     "service-path": _service_path_problem,
     "search-domain": _format(_is_search_domain, "must be a DNS name of lower-case letters, digits, '-', '_' and '.'"),
     "spec-path": _format(re.compile(rf"\.spec{_FIELDS}", re.ASCII).fullmatch, "should be a json path under .spec"),

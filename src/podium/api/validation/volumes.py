@@ -1,7 +1,6 @@
 """Validation of volumes: of pods, persistent ones, claims, and storage classes.
 
-Source: core/validation (validateVolumeSource, ValidatePersistentVolume), pkg/apis/storage/validation. A source of a
-pod's volume must follow all rules of its type; of a persistent volume's source, only the required fields are checked.
+Source: core/validation (validateVolumeSource, ValidatePersistentVolume), pkg/apis/storage/validation.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from podium.api.schemas.schema import Object, fields_of
 from podium.api.validation import amounts
 from podium.api.validation.findings import Place
 from podium.api.validation.placement import only_one
-from podium.api.validation.rules import check, check_type, declare, fields_with_rules, report_repeats, required_fields
+from podium.api.validation.rules import check, check_type, declare, fields_with_rules, report_repeats
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ALONE = "ReadWriteOncePod"
-_MAX_PARAMETERS = 512
 _SEVERAL = "may not specify more than 1 volume type"
 
 # The sources are in kube-apiserver's order, in which the first counts.
@@ -34,7 +32,8 @@ VolumeSource: emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore s
 AWSElasticBlockStoreVolumeSource: volumeID! partition:partition
 AzureDiskVolumeSource: diskName! diskURI! cachingMode:None|ReadOnly|ReadWrite kind:Shared|Dedicated|Managed
 AzureFilePersistentVolumeSource AzureFileVolumeSource: secretName! shareName!
-CSIPersistentVolumeSource: driver! volumeHandle!
+CSIPersistentVolumeSource: driver!:subdomain-in-any-case volumeHandle! controllerPublishSecretRef nodeStageSecretRef
+  nodePublishSecretRef controllerExpandSecretRef nodeExpandSecretRef
 CSIVolumeSource: driver!:subdomain-in-any-case
 CephFSPersistentVolumeSource CephFSVolumeSource: monitors!
 CinderPersistentVolumeSource CinderVolumeSource PortworxVolumeSource: volumeID!
@@ -47,19 +46,17 @@ DownwardAPIVolumeSource: defaultMode:mode items
 EmptyDirVolumeSource: @size_limit
 EphemeralVolumeSource: volumeClaimTemplate!
 FCVolumeSource: @fibre_channel lun:0..255
-FlexPersistentVolumeSource: driver!
-FlexVolumeSource: driver! @flex_options
+FlexPersistentVolumeSource FlexVolumeSource: driver! @flex_options
 FlockerVolumeSource: =datasetName|datasetUUID datasetName:no-path
 GCEPersistentDiskVolumeSource: pdName! partition:partition
 GitRepoVolumeSource: repository! directory:relative-path
 GlusterfsPersistentVolumeSource GlusterfsVolumeSource: endpoints! path!
 HostPathVolumeSource: path!:path-without-backsteps
   type:DirectoryOrCreate|Directory|FileOrCreate|File|Socket|CharDevice|BlockDevice
-ISCSIPersistentVolumeSource: targetPortal! iqn!
-ISCSIVolumeSource: targetPortal! iqn! @iscsi lun:0..255
+ISCSIPersistentVolumeSource ISCSIVolumeSource: targetPortal! iqn! @iscsi lun:0..255
 ImageVolumeSource: pullPolicy:Always|Never|IfNotPresent
 KeyToPath: key! path!:local-path mode:mode
-LocalVolumeSource: path!
+LocalVolumeSource: path!:path-without-backsteps
 NFSVolumeSource: server! path! path::absolute-path
 PersistentVolumeClaimTemplate: spec!
 PersistentVolumeClaimVolumeSource: claimName!
@@ -67,8 +64,8 @@ PhotonPersistentDiskVolumeSource: pdID!
 ProjectedVolumeSource: defaultMode:mode sources @projected
 QuobyteVolumeSource: registry! volume!
 RBDPersistentVolumeSource RBDVolumeSource: monitors! image!
-ScaleIOPersistentVolumeSource: gateway! system! volumeName! secretRef!
-ScaleIOVolumeSource: gateway! system! volumeName!
+SecretReference: name! namespace!
+ScaleIOPersistentVolumeSource ScaleIOVolumeSource: gateway! system! volumeName!
 SecretVolumeSource: secretName! defaultMode:mode items
 ServiceAccountTokenProjection: path!:local-path expirationSeconds:600..4294967296
 StorageOSPersistentVolumeSource StorageOSVolumeSource: volumeName!:label volumeNamespace:label
@@ -83,7 +80,7 @@ PersistentVolumeClaimSpec: accessModes! @access_modes selector @storage_request 
 PersistentVolumeSpec: accessModes! @access_modes @capacity persistentVolumeReclaimPolicy:Delete|Recycle|Retain
   volumeMode:Block|Filesystem storageClassName:subdomain volumeAttributesClassName:subdomain nodeAffinity
   @persistent_source
-StorageClass: provisioner!:key-in-any-case @parameters reclaimPolicy:Delete|Retain
+StorageClass: provisioner!:key-in-any-case parameters:..512 reclaimPolicy:Delete|Retain
   volumeBindingMode:Immediate|WaitForFirstConsumer allowedTopologies
 TopologySelectorTerm: @topology_term
 TypedLocalObjectReference: name! kind! @api_group
@@ -223,7 +220,7 @@ def _capacity(spec: Place) -> None:
     if not sizes.value:
         spec.required("capacity")
     elif not sizes.has("storage") or len(sizes.value) > 1:
-        spec.invalid("capacity", {}, "must be storage alone")
+        spec.unsupported("capacity", sizes.value, ("storage",))
     for name in sizes.value:
         _check_positive(sizes, name)
 
@@ -233,15 +230,11 @@ def _persistent_source(spec: Place) -> None:
     given = spec.fields_set(*sources("PersistentVolumeSource"))
     source = only_one(spec, given, "must specify a volume type", _SEVERAL)
     if source is not None:
-        source.require(*required_fields(sources("PersistentVolumeSource")[given[0]]))
+        check_type(source, sources("PersistentVolumeSource")[given[0]])
+    if spec.text("persistentVolumeReclaimPolicy") == "Recycle" and spec.child_or_empty("hostPath").text("path") == "/":
+        spec.forbidden("persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'")
     if given[:1] == ["local"] and spec.child("nodeAffinity") is None:
         spec.required("nodeAffinity", "Local volume requires node affinity")
-
-
-@check
-def _parameters(storage_class: Place) -> None:
-    if len(storage_class.text_mapping("parameters")) > _MAX_PARAMETERS:
-        storage_class.invalid("parameters", {}, f"must have at most {_MAX_PARAMETERS} items")
 
 
 @check

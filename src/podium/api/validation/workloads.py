@@ -32,7 +32,7 @@ declare(
     f"""\
 ControllerRevision: @revision_data revision:0..
 CronJob: @cron_name spec+
-CronJobSpec: schedule! @schedule concurrencyPolicy:Allow|Forbid|Replace startingDeadlineSeconds:0..*
+CronJobSpec: schedule! schedule:schedule concurrencyPolicy:Allow|Forbid|Replace startingDeadlineSeconds:0..*
   successfulJobsHistoryLimit:0..* failedJobsHistoryLimit:0..* jobTemplate+
 DaemonSet Deployment PodGroup Workload: spec+
 DaemonSetSpec: minReadySeconds:0..* revisionHistoryLimit:0..* updateStrategy selector @selected_template
@@ -333,13 +333,6 @@ def _cron_name(job: Place) -> None:
     name = job.child_or_empty("metadata").text("name")
     if len(name) > _MAX_CRON_NAME:
         job.child_or_empty("metadata").invalid("name", name, f"must be no more than {_MAX_CRON_NAME} characters")
-
-
-@check
-def _schedule(spec: Place) -> None:
-    if "TZ" in spec.text("schedule"):
-        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        spec.invalid("schedule", spec.text("schedule"), detail)
 
 
 @check

@@ -129,6 +129,8 @@ def _without_former(spec: Raw, before: Raw) -> Raw:
         names += _OF_ADDRESSES
     if former == "LoadBalancer" != type_:
         names += _OF_BALANCERS
+    if spec.get("clusterIP") != before.get("clusterIP"):
+        names.append("clusterIPs")
     if _is_external(before) and not _is_external(spec):
         names.append("externalTrafficPolicy")
     if type_ != "LoadBalancer" or spec.get("externalTrafficPolicy") != "Local":
