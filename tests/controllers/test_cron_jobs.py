@@ -115,6 +115,25 @@ def test_nothing_is_made_while_it_is_suspended() -> None:
     assert jobs(rig) == [20]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "next_minute"),
+    [
+        (cron("0 5 1 * *"), cron("0 * * * *"), 180),
+        (cron("0 1 * * *", timeZone="Asia/Kolkata"), cron("0 1 * * *", timeZone="Etc/UTC"), 25 * 60),
+    ],
+    ids=["schedule", "zone"],
+)
+def test_another_schedule_makes_up_for_no_time_before_the_change(before: Raw, after: Raw, next_minute: int) -> None:
+    rig = rig_of(before)
+    rig.pass_to(130 * MINUTE)
+
+    rig.apply(after)
+    assert jobs(rig) == []
+
+    rig.pass_to((next_minute + 5) * MINUTE)
+    assert jobs(rig) == [next_minute]
+
+
 def test_forbid_waits_for_the_last_job_with_an_event_for_each_time() -> None:
     rig = rig_of(cron(concurrencyPolicy="Forbid"))
     rig.pass_to(35 * MINUTE)

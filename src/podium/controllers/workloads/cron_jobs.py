@@ -12,6 +12,7 @@ from podium.api.meta import Raw
 from podium.api.times import SECOND, Every, Schedule, format_time, parse_schedule, parse_time, time_of, time_zone
 from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, DeleteObject, Record, owned_object
+from podium.controllers.indexes import exchange
 from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.workloads import jobs, owned_pods, workload_controller
 from podium.store.stored import is_true
@@ -36,12 +37,15 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         super().__init__(CronJob, owns=Job)
         # By uid, the scheduled time of the last created Job.
         self._begun: dict[str, int] = {}
+        # By uid, the last seen schedule with its time zone.
+        self._schedules: dict[str, tuple[str, str | None]] = {}
         # By uid, the last event of each reason: its message, and the scheduled time that it is about.
         self._last_events: dict[str, dict[str, tuple[str, int | None]]] = {}
 
     def _remove(self, uid: str) -> None:
         super()._remove(uid)
         self._begun.pop(uid, None)
+        self._schedules.pop(uid, None)
         self._last_events.pop(uid, None)
 
     def _on_created(self, workload: _Workload, raw: Raw, finished: ActionFinished, now: int) -> None:
@@ -64,8 +68,7 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         message = f"Saw a job that the controller did not create or forgot: {', '.join(foreign)}"
         actions = self._record(workload, "UnexpectedJob", message) if foreign else []
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
-            if not workload.object.spec.suspend:
-                actions += self._begin(workload, active, last_ns, now)
+            actions += self._begin(workload, active, last_ns, now)
             actions += self._forget_history(workload, owned, now)
         # A Job that is replaced is not active any more; it would be missed after its deletion.
         replaced = {action.uid for action in actions if isinstance(action, DeleteObject)}
@@ -73,16 +76,18 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         return self._write_status(workload, _status(workload, owned, left, last_ns)) + actions
 
     def _begin(self, workload: _Workload, active: list[_Job], last_ns: int | None, now: int) -> list[Action]:
-        """Create the Job that is due, if one may start."""
-        spec, meta = workload.object.spec, workload.object.metadata
+        """Create the Job that is due, if one may start; with another schedule, not before its next time."""
+        spec = workload.object.spec
+        given = spec.schedule, spec.time_zone
+        is_changed = exchange(self._schedules, workload.uid, given) not in (None, given)
+        if spec.suspend:
+            return []
         try:
             schedule = parse_schedule(spec.schedule, spec.time_zone or "")
         except ValueError as error:
-            message = f'unparseable schedule: "{spec.schedule}" : {error}'
-            return self._record(workload, "UnparseableSchedule", message)
+            return self._record(workload, "UnparseableSchedule", f'unparseable schedule: "{spec.schedule}" : {error}')
         # Times count after that of the last Job, or the creation; but only within the deadline.
-        created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
-        since = created_ns if last_ns is None else last_ns
+        since = last_ns or time_of(workload.object.metadata.creation_timestamp) or now
         if spec.starting_deadline_seconds is not None:
             since = max(since, now - spec.starting_deadline_seconds * SECOND)
         due_ns, missed, next_ns = due_times(schedule, since, now)
@@ -91,10 +96,8 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         if next_ns is not None:
             # The schedule never ends.
             self._retry_times.append(max(next_ns, now + 1))
-        actions: list[Action] = []
-        if missed > _MANY_MISSED:
-            actions += self._record(workload, "TooManyMissedTimes", _MISSED)
-        if due_ns is None or (last_ns is not None and due_ns <= last_ns):
+        actions = self._record(workload, "TooManyMissedTimes", _MISSED) if missed > _MANY_MISSED else []
+        if is_changed or due_ns is None or (last_ns is not None and due_ns <= last_ns):
             return actions
         if active and spec.concurrency_policy == "Forbid":
             message = "Not starting job because prior execution is running and concurrency policy is Forbid"
@@ -120,9 +123,8 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         """Return the event, unless it repeats the reason's last one; those about a scheduled time are no warnings."""
         type_ = "Warning" if due_ns is None else "Normal"
         known = self._last_events.setdefault(workload.uid, {})
-        if known.get(reason) == (message, due_ns):
+        if exchange(known, reason, (message, due_ns)) == (message, due_ns):
             return []
-        known[reason] = message, due_ns
         return [Record("", workload.uid, type_, reason, message, workload=workload.label)]
 
 
@@ -131,8 +133,7 @@ def _new_job(workload: _Workload, time_ns: int) -> Raw:
     meta, template = workload.object.metadata, workload.spec.get("jobTemplate", {})
     given = template.get("metadata", {})
     zone = time_zone(workload.object.spec.time_zone or "")
-    local = datetime.fromtimestamp(time_ns // SECOND, zone)
-    written = format_time(time_ns) if zone is UTC else local.isoformat()
+    written = format_time(time_ns) if zone is UTC else datetime.fromtimestamp(time_ns // SECOND, zone).isoformat()
     metadata = {
         "name": f"{meta.name}-{time_ns // (60 * SECOND)}",
         "labels": dict(given.get("labels") or {}),

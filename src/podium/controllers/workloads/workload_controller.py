@@ -337,9 +337,8 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         if known is None or problem is None or is_doubtful or problem.cause == _GOING:
             return []
         message = f"{known[1].format(name=name, owner=workload.object.metadata.name)}: {problem.message}"
-        if self._reported_failures.get(workload.uid) == (now, message):
+        if exchange(self._reported_failures, workload.uid, (now, message)) == (now, message):
             return []
-        self._reported_failures[workload.uid] = now, message
         return [Record("", workload.uid, "Warning", known[0], message, workload=workload.label)]
 
 
