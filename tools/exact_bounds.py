@@ -140,7 +140,7 @@ def checked(seed: int) -> Iterator[tuple[str, float, float]]:
         question = ExactQuestion(case.price, limits, rules=FILTER_RULES, most_rounds=6)
         best = plan_optimal(case.picture, case.policies, question, Highs(most_nodes=2_000))
         # Both count the same policies, and the certificate excludes no placement.
-        if set(found.covered) == names == set(best.weights) and not any(
+        if set(found.objectives) == names == set(best.weights) and not any(
             "plans within" in text for _, texts in found.relaxed for text in texts
         ):
             yield name, found.bound, best.cost

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.use import Use, node_use, pod_use, uses_of_nodes, uses_of_pods
+from podium.api.use import Use, node_use, pod_use, uses_of
 
 
 def test_container_usage_is_summed_per_pod() -> None:
@@ -40,10 +40,10 @@ def test_lists_are_read_by_key_and_name_without_what_cannot_be_read() -> None:
         {"metadata": []},
         7,
     ]
-    assert uses_of_pods({"items": pods}) == {"shop/a": Use(1000, 1024)}
-    assert uses_of_nodes({"items": [{"metadata": {"name": "n1"}, "usage": USAGE}]}) == {"n1": Use(1000, 1024)}
+    assert uses_of({"items": pods}, pod_use) == {"shop/a": Use(1000, 1024)}
+    assert uses_of({"items": [{"metadata": {"name": "n1"}, "usage": USAGE}]}, node_use) == {"n1": Use(1000, 1024)}
 
 
 @pytest.mark.parametrize("raw", [{}, {"items": None}, {"items": {"a": 1}}])
 def test_a_response_that_is_not_a_list_reports_no_usage(raw: dict[str, Any]) -> None:
-    assert uses_of_pods(raw) == {}
+    assert uses_of(raw, pod_use) == {}

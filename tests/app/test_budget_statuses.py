@@ -17,7 +17,7 @@ from podium.app.cluster_session import with_budget_statuses
 from podium.controllers.actions import ReplaceStatus
 from podium.controllers.disruption.disruption_controller import DisruptionController
 from podium.controllers.observations import Changed, Observation, Tick
-from podium.controlplane.assembly import as_running
+from podium.controlplane.population import as_running
 from podium.store.stored import reread
 
 Raw = dict[str, Any]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
 from podium.api.input.documents import Document
-from podium.controlplane import assembly
-from podium.controlplane.assembly import create_objects
+from podium.controlplane import population
+from podium.controlplane.population import create_objects
 from podium.sim.run import play_on, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.store.store import Store
@@ -60,7 +60,7 @@ def completed_pods() -> list[Raw]:
 
 def created_one_by_one(pods: Sequence[Raw]) -> list[tuple[Any, ...]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembly, "_pattern_of", lambda *_: None)
+        patch.setattr(population, "_pattern_of", lambda *_: None)
         return created(pods)
 
 
@@ -150,12 +150,12 @@ def test_similar_pods_count_for_quotas() -> None:
 def made_forms(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list to which the names of pods are added whose wire form is made from that of a similar pod."""
     made: list[str] = []
-    make = assembly._Pattern.raw
+    make = population._Pattern.raw
 
     def noted(pattern: Any, filled: Any, version: str) -> Raw:
         raw = make(pattern, filled, version)
         made.append(raw["metadata"]["name"])
         return raw
 
-    monkeypatch.setattr(assembly._Pattern, "raw", noted)
+    monkeypatch.setattr(population._Pattern, "raw", noted)
     return made

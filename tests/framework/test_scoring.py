@@ -111,6 +111,22 @@ def test_row_local_scores_are_computed_once_until_the_row_changes(scope: Scope) 
     assert by_cpu.calls == 2
 
 
+@pytest.mark.parametrize("scope", [Scope.NODE, Scope.ROW])
+def test_of_many_rows_only_the_few_feasible_ones_are_scored(scope: Scope) -> None:
+    class Counted(ByCpu):
+        rows = 0
+
+        def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+            self.rows += len(view)
+            return super().score_rows(state, pod, view)
+
+    plugin = Counted(scope)
+    runner = runner_with(nodes(**{f"n{number}": number % 7 for number in range(40)}), plugin)
+    record, view = runner.cluster.read(pod("p")), View(runner.cluster, np.array([5, 6], dtype=np.int64))
+    assert runner.scoring.totals(CycleState(), record, view).tolist() == [5, 6]
+    assert plugin.rows == 2
+
+
 def test_only_row_scores_are_asked_again_when_a_pod_comes() -> None:
     cluster, by_node, by_row = nodes(a=1, b=2), ByCpu(Scope.NODE), ByCpu(Scope.ROW)
     by_row.name = "ByRow"

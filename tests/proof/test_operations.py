@@ -32,7 +32,7 @@ from podium.controllers.observations import Changed, Deleted, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.workloads.daemon_sets import DaemonSets, target_node
 from podium.controllers.workloads.replica_sets import ReplicaSets
-from podium.controlplane.assembly import create_objects
+from podium.controlplane.population import create_objects
 from podium.store.store import Store
 from tests import builders as build
 from tests.api.dumps import dump, dumped_pod

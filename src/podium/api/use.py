@@ -24,17 +24,8 @@ class Use(Struct, frozen=True):
     memory_bytes: int
 
 
-def uses_of_pods(raw: Raw) -> dict[str, Use]:
-    """Return the usage in a PodMetricsList by pod key, without unreadable items."""
-    return _uses(raw, pod_use)
-
-
-def uses_of_nodes(raw: Raw) -> dict[str, Use]:
-    """Return the usage in a NodeMetricsList by node name, without unreadable items."""
-    return _uses(raw, node_use)
-
-
-def _uses(raw: Raw, read: Callable[[Raw], Use | None]) -> dict[str, Use]:
+def uses_of(raw: Raw, read: Callable[[Raw], Use | None]) -> dict[str, Use]:
+    """Return the usage by key in a list of PodMetrics (`pod_use`) or NodeMetrics (`node_use`) that is readable."""
     found: dict[str, Use] = {}
     items = raw.get("items")
     for item in items if isinstance(items, list) else ():
@@ -112,9 +103,11 @@ def pod_health(raw: Raw) -> PodHealth:
     if not isinstance(status, dict):
         return WELL
     restarts, kills, loops = 0, 0, False
-    failure_ns: int | None = None
+    failures: list[int] = []
     for container in (item for name in _LISTS for item in objects_at(status, name)):
         stated = container.get("restartCount")
+        if not (stated or container.get("lastState")) and object_at(container, "state").keys() == {"running"}:
+            continue
         count = max(0, min(stated, _MOST_RESTARTS)) if type(stated) is int else 0
         # The recorded terminations: the current and the last one.
         ends = [end for name in ("state", "lastState") if (end := object_at(container, name, "terminated"))]
@@ -122,10 +115,8 @@ def pod_health(raw: Raw) -> PodHealth:
         loops |= value_at(container, "state", "waiting", "reason") == CRASH_LOOP
         if ends and ends[0].get("reason") == OUT_OF_MEMORY:
             kills += max(count, 1)
-        times = [
-            time for end in ends if end.get("exitCode") != 0 and (time := time_of(end.get("finishedAt"))) is not None
-        ]
-        failure_ns = max((*times, *(() if failure_ns is None else (failure_ns,))), default=None)
-    if not (restarts or kills or loops or failure_ns is not None):
+        times = (time_of(end.get("finishedAt")) for end in ends if end.get("exitCode") != 0)
+        failures += [time for time in times if time is not None]
+    if not (restarts or kills or loops or failures):
         return WELL
-    return PodHealth(min(restarts, _MOST_RESTARTS), min(kills, _MOST_RESTARTS), loops, failure_ns)
+    return PodHealth(min(restarts, _MOST_RESTARTS), min(kills, _MOST_RESTARTS), loops, max(failures, default=None))

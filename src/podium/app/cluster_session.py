@@ -229,7 +229,7 @@ def _followed(documents: Sequence[Document], budgets: Sequence[Document]) -> Ite
 
 
 def _as_running(pod: Pod, document: Document) -> Pod:
-    """Return the pod with the health that `podium.controlplane.assembly.as_running` gives it."""
+    """Return the pod with the health that `podium.controlplane.population.as_running` gives it."""
     status = pod.status
     if not pod.spec.node_name or status.condition("Ready") is not None:
         return pod

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
-from podium.api.use import uses_of_nodes, uses_of_pods
+from podium.api.use import node_use, pod_use, uses_of
 from podium.apirequests.observations import ObjectObservation, first_seen
 from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
@@ -224,7 +224,7 @@ class UsagePoller:
             self._say(refusal.message)
             return False
         self._problem = ""
-        self.deliver(Measured(uses_of_pods(pods.object or {}), uses_of_nodes(nodes.object or {})))
+        self.deliver(Measured(uses_of(pods.object or {}, pod_use), uses_of(nodes.object or {}, node_use)))
         return True
 
     def _say(self, problem: str) -> None:

@@ -23,6 +23,9 @@ from podium.framework.settings.registry import Profile
 from podium.framework.simple_form import scope_of, score_by_node
 from podium.framework.verdicts import Calling, PluginError
 
+# The cache, which scores all rows of a new class, takes more time than one row out of so many.
+_FEW = 16
+
 
 class Rater:
     """A Score plugin in the array form, with what the runner must know of it; None for points that it lacks."""
@@ -127,9 +130,9 @@ class Scoring:
     def totals(self, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
         """Return ``[n]`` the sum of all weighted scores; equal to that of `rated`, with cached parts."""
         total = np.zeros(len(feasible), dtype=np.int64)
-        raters = self._rating(state)
+        raters, is_few = self._rating(state), len(feasible) * _FEW < self._cluster.nodes.count
         for scope in (points.Scope.NODE, points.Scope.ROW):
-            kept_raters = [rater for rater in raters if rater.kept and rater.scope is scope]
+            kept_raters = [rater for rater in raters if rater.kept and rater.scope is scope and not is_few]
             if kept_raters:
                 part = feasible.take(self.kept_sum(kept_raters, scope, state, pod))
                 if part.min(initial=0) < 0:
@@ -137,7 +140,7 @@ class Scoring:
                     self.rated(state, pod, feasible)
                 total += part
         for rater in raters:
-            if not rater.kept:
+            if is_few or not rater.kept:
                 raw = self.raw(rater, state, pod, feasible)
                 total += self._normalized(rater, state, pod, feasible, raw) * rater.weight
         return total
@@ -165,9 +168,8 @@ class Scoring:
         all_own = not any(rater.checked for rater in raters)
 
         def compute(rows: Int64s | None) -> Int64s:
-            if rows is not None or not all_own:
-                return compute_on(View(self._cluster, rows))
-            return np.concatenate([compute_on(view) for view in View.pieces(self._cluster)])
+            views = View.pieces(self._cluster) if rows is None and all_own else (View(self._cluster, rows),)
+            return np.concatenate([compute_on(view) for view in views])
 
         def compute_on(view: View) -> Int64s:
             total = np.zeros(len(view), dtype=np.int64)

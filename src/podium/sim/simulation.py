@@ -20,7 +20,7 @@ from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Agenda, earliest
 from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.controllers.observations import ActionFinished
-from podium.controlplane.assembly import create_objects, located
+from podium.controlplane.population import create_objects, located
 from podium.runtime.runtime import Component, ExistingObjects, RequestedAction, Runtime
 from podium.sim.api_server import MOST_BEHIND, APIServer
 from podium.sim.faults import Faults

@@ -47,7 +47,7 @@ class PlanCertificate:
                 }
                 for name, _, found in self.each()
             },
-            "covered": list(ever.covered),
+            "covered": list(ever.objectives),
             "uncovered": list(ever.uncovered),
             "relaxed": [{"policy": policy, "what": list(names)} for policy, names in self.within_limits.relaxed],
         }
@@ -96,7 +96,7 @@ def _of_kinds(pods: Sequence[PodRecord], limits: MoveLimitSettings) -> Iterator[
 def write_certificate(page: Page, found: PlanCertificate) -> None:
     """Write the certificate."""
     ever = found.ever
-    if not ever.covered:
+    if not ever.objectives:
         return
     page.title("Certificate", f"the plan is within {_percent(found.within_limits.gap)} of the best possible one")
     page.table(_rows(found), _HEADINGS, right=_RIGHT)
@@ -121,8 +121,8 @@ def _rows(found: PlanCertificate) -> tuple[tuple[Part, ...], ...]:
 
 
 def _notes(found: PlanCertificate) -> Iterator[str]:
-    ever = found.ever
-    yield f"The sum of {listed(ever.covered, _MOST_NAMES)} by their weights, plus {ever.price:g} for each moved pod."
+    ever, covered = found.ever, [*found.ever.objectives]
+    yield f"The sum of {listed(covered, _MOST_NAMES)} by their weights, plus {ever.price:g} for each moved pod."
     for policy, names in found.within_limits.relaxed:
         yield f"The bound{f' of {policy}' if policy else ''} ignores: {'; '.join(names)}."
     if ever.uncovered:

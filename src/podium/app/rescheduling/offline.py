@@ -32,7 +32,7 @@ from podium.app.rescheduling.certificates import (
 from podium.cluster.pods import PodRecord
 from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
-from podium.controlplane.assembly import create_objects
+from podium.controlplane.population import create_objects
 from podium.decide.rescheduling import round_robin
 from podium.decide.rescheduling.certificate import Certificate
 from podium.decide.rescheduling.replacement_placement import AVOIDING
@@ -48,7 +48,8 @@ DAY_NS = 86_400 * 10**9
 # A certificate for so many objects takes less time than a process.
 _MOST_ALONE = 2_000
 
-Bounds = tuple[Certificate, Certificate]
+Shared = tuple[tuple[Certificate, Certificate], round_robin.ExcludedPods]
+"""What a copy of the process finds out beside the first plan: its bounds, and the pods that may not be moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class ObservedPlans(ExitStack):
         self.made: list[tuple[int, round_robin.ReschedulingPlan]] = []
         self._source = question.rescheduling.source
         self._is_shared = question.forks and len(self.objects) > _MOST_ALONE
-        self._finish: Callable[[None], Bounds | None] = lambda _: None
+        self._finish: Callable[[None], Shared | None] = lambda _: None
 
     def rescheduler(self, *, only_plans: bool = False, seed: int = 0) -> Rescheduler:
         """Return a new rescheduler, which works even if its configuration pauses it. Raises InputError for policies.
@@ -133,17 +134,19 @@ class ObservedPlans(ExitStack):
 
     def _begin(self, rescheduler: Rescheduler, now: int) -> None:
         if self._is_shared and not self.made:
-            begin = self.enter_context(forked(lambda *_: lower_bounds_of(rescheduler, now)))
-            self._finish = begin(None)
+            self._finish = self.enter_context(forked(lambda *_: _beside_plan(rescheduler, now)))(None)
 
     def _on_plan(self, rescheduler: Rescheduler, plan: round_robin.ReschedulingPlan, now: int) -> None:
         if not self.made:
-            certificate = certified(plan, self._finish(None) or lower_bounds_of(rescheduler, now))
-            untouched = rescheduler.untouched(now)
-            self.report = replace(self.report, plan=plan, untouched=untouched, certificate=certificate)
+            bounds, untouched = self._finish(None) or _beside_plan(rescheduler, now)
+            self.report = replace(self.report, plan=plan, untouched=untouched, certificate=certified(plan, bounds))
             self.close()
         if not self.made or now > self.made[-1][0]:
             self.made.append((now, plan))
+
+
+def _beside_plan(rescheduler: Rescheduler, now: int) -> Shared:
+    return lower_bounds_of(rescheduler, now), rescheduler.untouched(now)
 
 
 def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:
@@ -220,15 +223,12 @@ class PlanReport:
 
 def same_moves(plan: round_robin.ReschedulingPlan, other: round_robin.ReschedulingPlan) -> bool:
     """Return whether two plans have the same moves and the same rejected proposals."""
-    return _visible_part(plan) == _visible_part(other)
-
-
-def _visible_part(plan: round_robin.ReschedulingPlan) -> tuple[object, ...]:
-    moves = [
-        (planned.policy, planned.reason, [(move.pod.uid, move.source, move.target) for move in planned.moves])
-        for planned in plan.planned
-    ]
-    return moves, plan.left_alone, plan.stopped, plan.errors
+    moves, others = (
+        [(each.policy, each.reason, [(move.pod.uid, move.source, move.target) for move in each.moves]) for each in made]
+        for made in (plan.planned, other.planned)
+    )
+    rest = (plan.left_alone, plan.stopped, plan.errors)
+    return moves == others and rest == (other.left_alone, other.stopped, other.errors)
 
 
 def _planned(planned: round_robin.PlannedMoves) -> dict[str, Any]:

@@ -200,11 +200,9 @@ class PlannedEvictions:
         """
         if any(move.has_ended for move in left):
             return all(self.picture.observed.has_turned_away(move.pod) for move in left)
-        pods = [self.picture.pod(move.pod.uid) for move in left]
-        present = [pod for pod in pods if pod is not None and not pod.terminating]
-        if len(present) < len(pods) or any(
-            pod.node_name != move.source for pod, move in zip(present, left, strict=True)
-        ):
+        pods = [(self.picture.pod(move.pod.uid), move.source) for move in left]
+        present = [pod for pod, source in pods if pod and not pod.terminating and pod.node_name == source]
+        if len(present) < len(pods):
             # A pod has left its node by itself.
             return False
         if len(left) < len(planned.moves):

@@ -60,7 +60,7 @@ class MoveLimit:
 class Certificate:
     """The cost of the placement now, after a plan, and a lower bound on the cost of every placement.
 
-    The cost is the weighted sum of the objectives of ``covered`` policies, plus ``price`` for each moved pod;
+    The cost is the weighted sum of the objectives of the policies with a bound, plus ``price`` for each moved pod;
     ``objectives`` are their weights and present values. ``uncovered`` are policies without a bound. ``relaxed`` names
     what the bound ignores, by policy or "" for all. At first it is that of a plan that moves nothing (`of_plan`).
     """
@@ -79,11 +79,6 @@ class Certificate:
         then = self.price * moves
         then += sum(weight * after.get(name, now) for name, (weight, now) in self.objectives.items())
         return replace(self, after=then, bound=min(self.bound, self.now, then), moves=moves)
-
-    @property
-    def covered(self) -> tuple[str, ...]:
-        """The policies with a bound."""
-        return tuple(self.objectives)
 
     @property
     def gap(self) -> float:

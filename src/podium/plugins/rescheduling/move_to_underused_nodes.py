@@ -480,7 +480,7 @@ class NodeLoads:
                 amounts[place] = amounts_of(picture, slots, cluster.nodes.resource_index.get(resource, maxsize))
             if self._by_use and resource in MEASURED and picture.signals.pods:
                 self._measure(picture, slots, resource, amounts[place])
-        return np.clip(amounts, 0, _MOST)
+        return np.minimum(np.maximum(amounts, 0), _MOST)
 
     def _measure(self, picture: Picture, slots: Int64s, resource: str, amounts: Int64s) -> None:
         """Fill in the measured use of pods that have one; a replacement uses what its predecessor did."""

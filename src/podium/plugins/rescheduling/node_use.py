@@ -28,18 +28,16 @@ def accepting(picture: Picture, pod_class: PodClass, among: Bools | None = None)
     if among is not None:
         fits &= among
     rows = np.flatnonzero(fits)
-    if len(rows):
-        view = View(cluster, rows)
-        fits[rows] = required_nodes(pod_class).rows(view) & ~kept_off(pod_class.spec.tolerations, view)
+    view = View(cluster, rows)
+    fits[rows] = required_nodes(pod_class).rows(view) & ~kept_off(pod_class.spec.tolerations, view)
     return fits
 
 
 def accepting_with_room(picture: Picture, pod_class: PodClass) -> Bools:
     """Return `[rows]` the nodes that accept another pod of a class and have room for it."""
     fits = accepting(picture, pod_class)
-    rows = np.flatnonzero(fits).astype(np.int64)
-    if len(rows):
-        fits[rows] = has_room(picture, pod_class, rows)
+    rows = np.flatnonzero(fits)
+    fits[rows] = has_room(picture, pod_class, rows)
     return fits
 
 

@@ -69,7 +69,7 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     ]
     moves = Section("moves", "Moves", tuple(rows), rest="of the plan now", data=report.to_dict(), most=_MAX_ROWS)
     certificates, gap = list[Section](), ""
-    if report.certificate is not None and report.certificate.ever.covered:
+    if report.certificate is not None and report.certificate.ever.objectives:
         certificates.append(certificate_section(report.certificate))
         gap = f"within {report.certificate.within_limits.gap:.1%} of the best possible"
     if not report.moves and not any(plan.planned for _, plan in plans):
