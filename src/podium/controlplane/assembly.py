@@ -11,6 +11,7 @@ from podium.api import node
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
 from podium.api.meta import Kubernetes, Raw, value_at
+from podium.api.pod import Pod
 from podium.api.workloads import POD_PATHS
 from podium.controllers.kubelets.host import CAPACITY
 from podium.controlplane import components, control_plane, ledger_file
