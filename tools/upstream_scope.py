@@ -279,7 +279,6 @@ DIFFERENCES = """
 apiserver | a default stays in stored objects when the schema drops it | upstream adds defaults when it reads objects
 apiserver/admissionwebhook | mutating webhooks see pods without priority and default tolerations | both follow them
 apiserver/admissionwebhook | of subresources, only status and connections are reviewed | the parts have no webhooks
-apiserver/apply | managed fields count for the size of an object | upstream drops those of a very large object
 apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
 apiserver/cel | all expressions of a policy together may cost what one may upstream | they are evaluated in turn
 client | Events of core/v1 may lack the reporter and the action of an eventTime | they are kept as they are

@@ -50,6 +50,27 @@ def test_an_object_beyond_the_limit_of_etcd_is_refused_and_not_stored(verb: Any)
     assert found is None if verb == "create" else found is not None and "images" not in found.raw.get("status", {})
 
 
+@pytest.mark.parametrize("verb", ["create", "update", "patch"])
+def test_an_object_that_has_no_room_for_managed_fields_is_stored_without_them(verb: Any) -> None:
+    asked = API()
+    raw: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+    large = {**raw, "data": {f"{n:0100}": "" for n in range(9_000)}}
+    if verb == "create":
+        response = asked.ask("create", "ConfigMap", body=large, namespace="default", field_manager="m")
+    else:
+        assert asked.ask("create", "ConfigMap", body=raw, namespace="default", field_manager="m").code == 201
+        response = asked.ask(verb, "ConfigMap", "default/a", body=large, field_manager="m")
+
+    assert response.error is None
+    found = asked.store.get("ConfigMap", "default/a").raw
+    assert len(found["data"]) == 9_000
+    assert "managedFields" not in found["metadata"]
+    # An apply request records who owned the fields before, for which there is no room either.
+    applied = asked.ask("patch", "ConfigMap", "default/a", body=raw, patch_type="apply", field_manager="n")
+    assert (applied.code, applied.error and applied.error.message) == (500, TOO_LARGE)
+    assert asked.store.get("ConfigMap", "default/a").raw == found
+
+
 def test_the_bound_of_the_size_with_defaults_counts_those_of_list_items_for_each_item() -> None:
     spec = read_structural({"type": "object", "properties": {"a": {"type": "string", "default": "xx"}}})
     listed = read_structural({"type": "object", "properties": {"l": {"type": "array", "items": NOTES}}})

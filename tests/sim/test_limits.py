@@ -35,7 +35,7 @@ def test_objects_made_in_the_run_are_limited() -> None:
         simulate(sets, until="1m", limits=SimulationLimits(objects=20))
 
     assert str(caught.value).startswith("at +0s ReplicaSet default/b makes Pod default/b-")
-    assert "the limit of 20 objects; --max-objects raises it" in str(caught.value)
+    assert "the limit of 20 objects; raise it with --max-objects" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,14 @@ def test_objects_that_are_there_from_the_start_do_not_count() -> None:
 
 
 def test_events_are_limited() -> None:
-    with pytest.raises(LimitError, match=r"the limit of 10 events; --max-events raises it"):
+    with pytest.raises(LimitError, match=r"the limit of 10 events; raise it with --max-events"):
         simulate([replica_set(20)], until="1m", limits=SimulationLimits(events=10))
 
 
 def test_work_is_limited_though_it_would_go_on_for_ever() -> None:
-    with pytest.raises(LimitError, match=r"at \+.* would be called once more.* limit of 1,000 calls; --max-calls"):
+    with pytest.raises(
+        LimitError, match=r"at \+.* would be called once more.* limit of 1,000 calls; raise it with --max-calls"
+    ):
         simulate([replica_set(1)], until="2562047h", limits=SimulationLimits(calls=1_000))
 
 

@@ -16,14 +16,14 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from podium.api import ownership
-from podium.api.meta import Raw, object_at, objects_at, value_at
+from podium.api.meta import MAX_OBJECT_BYTES, Raw, object_at, objects_at, value_at
 from podium.api.objects import shared_spec
 from podium.api.ownership import EMPTY, Comparison, FieldSet, KeyMissingError, Shape
 from podium.api.schemas.schema import is_type, without_unknown
 from podium.api.times import format_time
 from podium.store.api_resources import APIResource, APIResources
 from podium.store.errors import StoreError, bad_request
-from podium.store.stored import SET_BY_SERVER
+from podium.store.stored import SET_BY_SERVER, encoded
 from podium.store.verbs.readings import open_in_status
 from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, PARTS, RESIZED
 from podium.store.version_conversion import OWNED_NAMES
@@ -205,9 +205,8 @@ def _taken_from_others(entries: Entries, manager: FieldManager, changes: Compari
     lost = ownership.union(ownership.union(changes.modified, changes.added), changes.removed)
     found: dict[FieldManager, FieldsEntry] = {}
     for other, entry in entries.items():
-        if other == manager:
-            continue
-        if left := ownership.difference(entry.fields, ownership.intersection(entry.fields, lost)):
+        left = ownership.difference(entry.fields, ownership.intersection(entry.fields, lost))
+        if left and other != manager:
             found[other] = entry if left == entry.fields else FieldsEntry(left, entry.api_version, entry.time)
     return found
 
@@ -221,8 +220,7 @@ def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
     )
     present = ownership.fields_of_value(result, shape, with_maps=True)
     gone = ownership.difference(ownership.intersection(ownership.with_named_fields(last, shape), present), kept)
-    pruned: Raw = ownership.without(result, gone, shape) if gone else result
-    return pruned
+    return ownership.without(result, gone, shape) if gone else result
 
 
 def _is_kubectls_own(
@@ -370,7 +368,10 @@ class FieldWriter(msgspec.Struct):
             entries = self.settled
         elif previous is None or previous.keys() != raw.keys() or comparable(previous) != comparable(raw):
             entries = self._after_update(entries, self._changes(previous, raw))
-        return raw if entries_of(raw) == entries else with_entries(raw, entries)
+        found = raw if entries_of(raw) == entries else with_entries(raw, entries)
+        # An object that has room only without them goes without, except where an apply request would lose its fields.
+        is_large = self.settled is None and len(encoded(found)) > MAX_OBJECT_BYTES
+        return with_entries(raw, {}) if is_large else found
 
     def applied(self, stored: Raw, live: Raw, config: Raw, *, force: bool, subresource: str = "") -> Raw:
         """Return the `live` part of a stored object after the application of a configuration; settle the entries.
@@ -410,10 +411,8 @@ class FieldWriter(msgspec.Struct):
         """Return the entries after the manager's changes: it owns the changed fields, exclusively."""
         found = _taken_from_others(entries, self.manager, changes)
         before = entries.get(self.manager)
-        own = before.fields if before is not None else EMPTY
-        fields = ownership.union(
-            ownership.union(ownership.difference(own, changes.removed), changes.modified), changes.added
-        )
+        own = EMPTY if before is None else ownership.difference(before.fields, changes.removed)
+        fields = ownership.union(own, ownership.union(changes.modified, changes.added))
         if before is not None and fields == before.fields:
             found[self.manager] = before
         elif fields:

@@ -103,7 +103,7 @@ def evictions_by_rule(rule: str, *objects: Raw, steps: list[Raw] | None = None) 
     """
     settings = {**AS_THE_DESCHEDULER, "policies": [{"name": f"{RULES}:{rule}"}]}
     simulation = simulation_of(documents(*objects, scenario(settings, HOURS, steps)), RunOptions())
-    with instead(Returns, "look", nothing):
+    with instead(Returns, "update", nothing):
         while simulation.step():
             pass
     return sum(event.reason == "Descheduled" for event in simulation.history.events)
