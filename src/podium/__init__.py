@@ -1,4 +1,4 @@
-"""Podium: who runs, who waits and who is disrupted in a Kubernetes cluster.
+"""Podium: which pods of a Kubernetes cluster run, wait and are disrupted.
 
     >>> import podium
     >>> cluster = podium.load("cluster.json")            # files, dictionaries or typed objects

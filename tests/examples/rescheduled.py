@@ -95,7 +95,7 @@ def watched(simulation: Simulation) -> Rescheduled:
     played = Rescheduled(result_of(simulation), simulation)
     budgets = BudgetChecker(simulation.store)
     used = BudgetUse(simulation)
-    rescheduler = next(found for found in simulation.driver.components if found.name == RESCHEDULER)
+    rescheduler = next(found for found in simulation.runtime.components if found.name == RESCHEDULER)
     moves = ReschedulerChecker(simulation, rescheduler, is_faulty=False, nodes_go=False)
     seen = 0
     while simulation.step():

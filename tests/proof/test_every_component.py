@@ -273,7 +273,7 @@ def places_of(story: Story) -> dict[str, dict[str, int]]:
     """Return, by fault and component, how many places it may strike: all that a story without a fault has."""
     fault = OneFault("nothing", 0, "")
     simulation = play(story, fault)
-    others = [component.name for component in simulation.driver.components if component.name != SCHEDULER]
+    others = [component.name for component in simulation.runtime.components if component.name != SCHEDULER]
     counts = {what: fault.deliveries if what in DELIVERIES else fault.actions for what in (*FAULTS, *DELIVERIES)}
     return {what: {name: of[name] for name in story.struck or others} for what, of in counts.items()}
 

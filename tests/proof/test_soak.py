@@ -47,7 +47,7 @@ def test_a_simulated_cluster_is_as_large_after_many_rounds_as_after_few(rounds: 
         while simulation.elapsed_ns < until:
             assert simulation.step()
         assert kept_objects(simulation) == at_first
-        machines = {f"machine {one.name}": one.controller for one in simulation.driver.components}
+        machines = {f"machine {one.name}": one.controller for one in simulation.runtime.components}
         moved = [event for event in simulation.history.events if event.reason == "Descheduled"]
         assert len(moved) > number
         return sizes(simulation=simulation, ledger=simulation.ledger, **machines)

@@ -59,9 +59,9 @@ class WatchFaults(Protocol):
         """Return by how many versions the component's lists are old when it starts after a crash."""
         ...
 
-    def informers(self, store: Store, driver: Runtime) -> Informers:
+    def informers(self, store: Store, runtime: Runtime) -> Informers:
         """See `Faults`."""
-        return Informers(store, self, driver)
+        return Informers(store, self, runtime)
 
 
 class Fault(StrEnum):
@@ -297,10 +297,10 @@ def _before(events: list[WatchEvent]) -> dict[str, dict[str, Stored | None]]:
 class Informers:
     """The informers of all components."""
 
-    def __init__(self, store: Store, faults: WatchFaults, driver: Runtime) -> None:
+    def __init__(self, store: Store, faults: WatchFaults, runtime: Runtime) -> None:
         self._store = store
         self._faults = faults
-        self._driver = driver
+        self._runtime = runtime
         self._informers: dict[Component, Informer] = {}
         # By the component's place.
         self._arrivals = Wakeups()
@@ -334,7 +334,7 @@ class Informers:
     def take(self, now: int) -> Iterator[tuple[Component, ObjectObservation]]:
         """Yield all events that have arrived, by component."""
         while (place := self._arrivals.first_due(now)) is not None:
-            component = next(each for each in self._driver.components if each.place == place)
+            component = next(each for each in self._runtime.components if each.place == place)
             informer = self._informers[component]
             while (seen := informer.take(now)) is not None:
                 yield component, seen

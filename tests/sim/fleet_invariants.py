@@ -57,7 +57,7 @@ class FleetChecker:
         nodes_go = bool(features & {Feature.REPLACED_NODES, Feature.AUTOSCALER})
         self.reschedulers = [
             ReschedulerChecker(simulation, component, is_faulty=is_faulty, nodes_go=nodes_go)
-            for component in simulation.driver.components
+            for component in simulation.runtime.components
             if component.name == RESCHEDULER
         ]
         if features <= CALM:
@@ -73,7 +73,7 @@ class FleetChecker:
         self.replay.check()
         for rescheduler in self.reschedulers:
             rescheduler.after_step()
-        self.simulation.driver.check()
+        self.simulation.runtime.check()
         check_room(self.store, filter(is_running, self.pods()))
         self._check_ordinals()
         check_devices(self.store, may_be_given_twice=any(one.life > 1 for one in self.schedulers))

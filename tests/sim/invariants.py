@@ -50,7 +50,7 @@ class InvariantChecker:
     def after_step(self) -> None:
         """Check the invariants of every instant."""
         self.writes.check()
-        self.simulation.driver.check()
+        self.simulation.runtime.check()
         self._check_nodes()
 
     def at_rest(self, *, is_flushed: bool) -> None:

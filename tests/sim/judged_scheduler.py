@@ -312,7 +312,7 @@ def let_wait(simulation: Simulation, component: Component, is_patient: bool) -> 
     assert isinstance(component.controller, JudgedScheduler)
     component.controller.is_patient = is_patient
     # Drivers ask the components that they have called again, and they called none.
-    simulation.driver._called[component] = None
+    simulation.runtime._called[component] = None
 
 
 def do_nominated_pods_repel(configuration: Configuration) -> bool:

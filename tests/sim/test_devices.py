@@ -261,7 +261,7 @@ def story_with_deletions(seed: int) -> None:
     simulation = random_story(seed, WORSE, *steps)
 
     assert {one.status.phase for one in pods(simulation).values()} <= {"Succeeded"}
-    scheduler = next(one.controller for one in simulation.driver.components if one.name == SCHEDULER)
+    scheduler = next(one.controller for one in simulation.runtime.components if one.name == SCHEDULER)
     assert isinstance(scheduler, Scheduler)
     assert not scheduler.bindings.reservations.doubted
     assert scheduler.cluster.devices.in_flight == {}

@@ -39,14 +39,14 @@ NOT_THERE = DeleteObject("Pod", "default/gone", "u", "test")
 
 
 def names_of_components() -> list[str]:
-    return [one.name for one in simulation_of(node("n1")).driver.components]
+    return [one.name for one in simulation_of(node("n1")).runtime.components]
 
 
 @pytest.mark.parametrize("actions", [[], [NOT_THERE]])
 @pytest.mark.parametrize("name", names_of_components())
 def test_a_component_with_endless_work_at_one_instant_is_named(name: str, actions: list[Action]) -> None:
     simulation = simulation_of(node("n1"))
-    spinning = next(one for one in simulation.driver.components if one.name == name)
+    spinning = next(one for one in simulation.runtime.components if one.name == name)
     spinning.make = lambda: _Spinning(actions)
     simulation.start(spinning)
 

@@ -1,6 +1,6 @@
 """A live cluster: controllers that run against an API server, with reflectors as input and actions sent over HTTP.
 
-The controllers, the driver and the requests of actions are those of the simulator. Everything runs on one event loop,
+The controllers, the runtime and the requests of actions are those of the simulator. Everything runs on one event loop,
 in slices, so that connections are served while a controller has much to do. The usage of pods and nodes is polled,
 since metrics.k8s.io has no watches.
 """
@@ -55,7 +55,7 @@ class LiveCluster:
 
     ``on_problem`` receives kinds that cannot be watched, ``on_failure`` failed controllers. With ``in_thread`` the
     controllers run on other threads, one slice after the other, so that a controller which blocks does not hold up
-    connections: observations and answers wait in the driver meanwhile, and the event loop sends the actions.
+    connections: observations and answers wait in the runtime meanwhile, and the event loop sends the actions.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class LiveCluster:
         self._woken = asyncio.Event()
         # Whether actions are no longer sent.
         self._is_closed = False
-        self.driver = LiveRuntime(now, self, self._listed, on_failure, on_arrival=self._woken.set)
-        self.transport = make_transport(self.driver.answer)
+        self.runtime = LiveRuntime(now, self, self._listed, on_failure, on_arrival=self._woken.set)
+        self.transport = make_transport(self.runtime.answer)
         self.reflectors = {
             kind: Reflector(
                 ReflectorState(
@@ -135,16 +135,16 @@ class LiveCluster:
         Raises the error of a reflector that fails.
         """
         for component in components:
-            self.driver.add(component)
+            self.runtime.add(component)
         await self._keeping_up.during(self._turns())
 
     async def _turns(self) -> None:
-        turn, woken = self.driver.turn, self._woken
-        while not self.driver.is_stopped:
+        turn, woken = self.runtime.turn, self._woken
+        while not self.runtime.is_stopped:
             woken.clear()
             next_ns = await asyncio.to_thread(turn, _SLICE_NS) if self._in_thread else turn(_SLICE_NS)
             wait_s = None if next_ns is None else (next_ns - self._now()) / 1e9
-            if self.driver.has_arrived or (wait_s is not None and wait_s <= 0):
+            if self.runtime.has_arrived or (wait_s is not None and wait_s <= 0):
                 await asyncio.sleep(0)
                 continue
             try:
@@ -168,18 +168,18 @@ class LiveCluster:
 
     def stop(self) -> None:
         """Make `run` return; no controller is called afterwards."""
-        self.driver.stop()
+        self.runtime.stop()
 
     def settle(self) -> None:
         """Deliver the observations since `stop`, after `run` has returned; resulting actions are not sent."""
         self._is_closed = True
-        self.driver.settle()
+        self.runtime.settle()
 
     async def close(self) -> None:
         await self._keeping_up.close()
 
     def _show(self, kind: str, seen: ObjectObservation) -> None:
-        self.driver.show(kind, seen)
+        self.runtime.show(kind, seen)
         self.on_seen(kind, seen)
 
     def _listed(self, kinds: frozenset[str]) -> list[Observation]:

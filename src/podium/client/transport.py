@@ -64,7 +64,7 @@ class TransportCounts:
 
 @dataclass(slots=True, eq=False)
 class HTTPTransport:
-    """A transport for a driver on an event loop.
+    """A transport for a runtime on an event loop.
 
     ``answer`` receives the result of each action. ``now`` returns the time. ``seconds_to_write`` limits writes: none is
     sent or waited for after that time. ``may_disrupt`` says whether pods may currently be deleted and evicted.

@@ -36,7 +36,7 @@ CONTROLLERS = (
     "avoid-list-controller",
     ENDPOINTS,
 )
-"""The controllers that a driver runs, in the order in which they act at the same instant."""
+"""The controllers that a runtime runs, in the order in which they act at the same instant."""
 
 SERVING = frozenset((ENDPOINTS,))
 """The controllers that only served clusters have, because no decision depends on what they write."""

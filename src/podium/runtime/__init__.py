@@ -1,1 +1,1 @@
-"""Drivers of components: in virtual time for simulations, in real time for live clusters."""
+"""Runtimes of components: in virtual time for simulations, in real time for live clusters."""

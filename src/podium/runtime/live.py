@@ -1,4 +1,4 @@
-"""The driver in real time: observations are queued between its turns."""
+"""The runtime in real time: observations are queued between its turns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DELIVERED_AT_ONCE = 100
 
 @dataclass(eq=False)
 class LiveRuntime:
-    """A driver of components by a clock. One thread calls `turn`; other methods are thread-safe.
+    """A runtime of components by a clock. One thread calls `turn`; other methods are thread-safe.
 
     Controllers need not be thread-safe: all inputs are queued for the next turn, and ``on_arrival`` is called. The
     owner of the API cache calls `show` for each change in order; ``listed`` returns the current objects, and ``news``
@@ -53,7 +53,7 @@ class LiveRuntime:
     _restarts: Deadlines[Component] = field(default_factory=Deadlines)
 
     def __post_init__(self, transport: Transport) -> None:
-        self._driver = Runtime(transport, on_failure=None if self.on_failure is None else self._on_failure)
+        self._runtime = Runtime(transport, on_failure=None if self.on_failure is None else self._on_failure)
 
     # Methods for any thread
 
@@ -65,10 +65,10 @@ class LiveRuntime:
 
         def begin_all() -> None:
             for component in components:
-                self._driver.add(component)
-                self._driver.begin(component, self.news(component.name))
+                self._runtime.add(component)
+                self._runtime.begin(component, self.news(component.name))
             for kind, observation in there:
-                self._driver.show(kind, observation)
+                self._runtime.show(kind, observation)
 
         self._hand_in(begin_all)
 
@@ -78,14 +78,14 @@ class LiveRuntime:
 
     def show(self, kind: str, observation: Changed | Deleted, aspects: int = ANY) -> None:
         """Queue a change of an object; see `Runtime.show`."""
-        self._hand_in(partial(self._driver.show, kind, observation, aspects))
+        self._hand_in(partial(self._runtime.show, kind, observation, aspects))
 
     def enqueue(self, component: Component, observation: Observation) -> None:
         """Queue an observation for one component that does not come from the API."""
-        self._hand_in(partial(self._driver.enqueue, component, observation))
+        self._hand_in(partial(self._runtime.enqueue, component, observation))
 
     def answer(self, requested: RequestedAction, finished: ActionFinished) -> None:
-        self._hand_in(partial(self._driver.answer, requested, finished))
+        self._hand_in(partial(self._runtime.answer, requested, finished))
 
     def stop(self) -> None:
         """Make `turn` return before it does anything more."""
@@ -95,8 +95,8 @@ class LiveRuntime:
     def settle(self) -> None:
         """Deliver what has arrived since `stop`; no deadline is served any more."""
         self._take_in()
-        while self._driver.has_mail:
-            self._driver.deliver(self.now(), _DELIVERED_AT_ONCE)
+        while self._runtime.has_mail:
+            self._runtime.deliver(self.now(), _DELIVERED_AT_ONCE)
 
     @property
     def has_arrived(self) -> bool:
@@ -121,7 +121,7 @@ class LiveRuntime:
         end_ns = None if budget_ns is None else now + budget_ns
         while not self.is_stopped:
             if not self._step(now):
-                return earliest((self._driver.next_time(now), self._restarts.next_time()))
+                return earliest((self._runtime.next_time(now), self._restarts.next_time()))
             now = self.now()
             if end_ns is not None and now >= end_ns:
                 return now
@@ -132,13 +132,13 @@ class LiveRuntime:
         self._take_in()
         while (failed := self._restarts.take_due(now)) is not None:
             self._begin(failed)
-        if self._driver.has_mail:
-            self._driver.deliver(now, _DELIVERED_AT_ONCE)
+        if self._runtime.has_mail:
+            self._runtime.deliver(now, _DELIVERED_AT_ONCE)
             return True
-        due = self._driver.first_due(now) or self._driver.first_due(now, waits=True)
+        due = self._runtime.first_due(now) or self._runtime.first_due(now, waits=True)
         if due is None:
             return bool(self._arrived)
-        self._driver.wake(due, now)
+        self._runtime.wake(due, now)
         return True
 
     def _take_in(self) -> None:
@@ -146,15 +146,15 @@ class LiveRuntime:
             self._arrived.popleft()()
 
     def _add(self, component: Component) -> None:
-        self._driver.add(component)
+        self._runtime.add(component)
         self._begin(component)
 
     def _begin(self, component: Component) -> None:
         self._failures.pop(component, None)
-        self._driver.begin(component, self.news(component.name))
+        self._runtime.begin(component, self.news(component.name))
         if component.controller is not None:
             for observation in self.listed(component.controller.watches):
-                self._driver.enqueue(component, observation)
+                self._runtime.enqueue(component, observation)
 
     def _on_failure(self, component: Component, error: Exception) -> None:
         now = self.now()

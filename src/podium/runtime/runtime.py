@@ -1,4 +1,4 @@
-"""The driver of components: it delivers observations and answers, and calls components when they are due.
+"""The runtime of components: it delivers observations and answers, and calls components when they are due.
 
 Time is passed in as ``now``: the caller has the clock, virtual or real.
 """
@@ -34,7 +34,7 @@ class Component:
     ``life`` counts its lives. ``began`` is the sequence number of the current life among those of all components of a
     driver: earlier observations and answers are not for it. A component that `waits` acts only when all others are
     quiet, such as a scheduler. ``author`` is the name in its Events, "" if that depends on the pod. ``place`` grows
-    with each component that joins a driver. ``deadline`` is the controller's last deadline. ``deferral`` selects the
+    with each component that joins a runtime. ``deadline`` is the controller's last deadline. ``deferral`` selects the
     observations that are deferred while it `is_idle`. ``unshown`` are existing objects that it gets before anything
     else when it is no longer idle.
     """
@@ -78,7 +78,7 @@ class Transport(Protocol):
     def send(self, requested: RequestedAction, now: int) -> None:
         """Start an action; the actions of one component take effect in order.
 
-        The result is passed to the driver's ``answer``: immediately or later, and exactly once. An action whose answer
+        The result is passed to the runtime's ``answer``: immediately or later, and exactly once. An action whose answer
         is lost gets a Problem of code 0. The result contains the written object if the API server returns it.
         """
 

@@ -1,4 +1,4 @@
-"""The responses of a Kubernetes API server that are no stored objects: documents about kinds, and resource metrics.
+"""The responses of a Kubernetes API server other than stored objects: documents about kinds, and resource metrics.
 
 The documents derive from the kinds that a backend serves. The metrics are those of metrics.k8s.io, for `kubectl top`: a
 simulated container uses what it requests. A usage stated by the pod (`podium.dev/cpu-usage`, `podium.dev/memory-usage`)

@@ -35,7 +35,7 @@ class Faults(Protocol):
     def outage_ns(self, component: str, action: Action, *, is_done: bool) -> int | None:
         """Return how long the component is down if it crashes before or after an action; None if it does not."""
 
-    def informers(self, store: Store, driver: Runtime) -> Informers: ...
+    def informers(self, store: Store, runtime: Runtime) -> Informers: ...
 
 
 class Informers(Protocol):

@@ -119,9 +119,9 @@ class Simulation:
         self.steps_played = 0
         self.ledger = DisruptionLedger(self.history.keep, self.store.reading, start_ns=self.now)
         self.server = APIServer(self.store, self.history, self._distribute, self.ledger)
-        self.driver = Runtime(self, self._meter)
+        self.runtime = Runtime(self, self._meter)
         self._faults = faults
-        self._informers = None if faults is None else faults.informers(self.store, self.driver)
+        self._informers = None if faults is None else faults.informers(self.store, self.runtime)
         self._agenda: Agenda[Callable[[], None]] = Agenda()
         self._in_flight = RequestsInFlight(settings.latency_ns, settings.latency_seed)
         # The cluster exists already: what controllers still have to write is written at the start.
@@ -200,21 +200,21 @@ class Simulation:
 
         With faults the present time is returned, since events in flight cannot be foreseen.
         """
-        while self.driver.has_mail or self.driver.first_due(self.now, waits=True) is not None:
+        while self.runtime.has_mail or self.runtime.first_due(self.now, waits=True) is not None:
             self.step()
         if self._informers is not None:
             return self.now
         times = (self._agenda.next_time(), self._in_flight.next_time(), self._collects_ns)
-        return earliest((*times, self.driver.next_time(self.now)))
+        return earliest((*times, self.runtime.next_time(self.now)))
 
     def step(self) -> bool:
         """Process the next event with its immediate effects; return False if nothing is left."""
-        driver = self.driver
-        if driver.has_mail:
+        runtime = self.runtime
+        if runtime.has_mail:
             # A caller sent requests between two steps.
             self._settle()
             return True
-        if (component := driver.first_due(self.now, waits=True)) is not None:
+        if (component := runtime.first_due(self.now, waits=True)) is not None:
             self._wake(component)
         elif (happen := self._agenda.take_due(self.now)) is not None:
             happen()
@@ -233,14 +233,14 @@ class Simulation:
     def start(self, component: Component) -> None:
         """Start a component: send it everything that exists."""
         self._stall_detector.show(component.name)
-        self.driver.begin(component, self.control_plane.news(component))
+        self.runtime.begin(component, self.control_plane.news(component))
         if self._informers is not None:
             for one in self._informers.begin(component, self.now):
-                self.driver.enqueue(component, one)
+                self.runtime.enqueue(component, one)
         elif component.controller is not None:
             watches, node = component.controller.watches, getattr(component.controller, "pods_on", "")
             kinds = (kind.name for kind in self.store.resources.all() if is_watched_kind(kind.name, watches))
-            self.driver.show_existing(component, (self._existing(kind, node) for kind in kinds))
+            self.runtime.show_existing(component, (self._existing(kind, node) for kind in kinds))
 
     def send(self, requested: RequestedAction, now: int) -> None:
         """Process a component's action, now or later; the component may crash over it."""
@@ -254,7 +254,7 @@ class Simulation:
             return
         if type(action) is ReportUnschedulable and action.rewords and not (has_faults or self._takes_time):
             self._held[action.uid] = action
-            self.driver.answer(requested, ActionFinished(action))
+            self.runtime.answer(requested, ActionFinished(action))
             return
         if self._held and (held := self._held.pop(getattr(action, "uid", ""), None)) is not None:
             self._write_held(held)
@@ -293,7 +293,7 @@ class Simulation:
             self._add(component)
 
     def _add(self, component: Component) -> None:
-        self.driver.add(component)
+        self.runtime.add(component)
         self.start(component)
 
     def _existing(self, kind: str, node: str) -> ExistingObjects:
@@ -316,14 +316,14 @@ class Simulation:
     def _play(self, step: ScenarioStep) -> None:
         for component, observation in self.player.play(step, self.now):
             self._stall_detector.show(component.name)
-            self.driver.enqueue(component, observation)
+            self.runtime.enqueue(component, observation)
         if isinstance(step.change, SetPower):
             self.meters.power(step.change.key, self.now, is_up=step.change.is_up)
         self.steps_played += 1
 
     def _wake(self, component: Component) -> None:
         self._stall_detector.act(component.name, self.store.version)
-        self.driver.wake(component, self.now)
+        self.runtime.wake(component, self.now)
 
     def _pass_time(self) -> bool:
         """Advance to the time of the next event; return False if there is none, or only after the end."""
@@ -334,8 +334,8 @@ class Simulation:
         arrival_ns = None if self._informers is None else self._informers.next_time(self.now)
         landing_ns = earliest((self._in_flight.next_time(), self._collects_ns))
         is_over = until_ns is None and next_ns is None and arrival_ns is None and landing_ns is None
-        if not is_over or self.driver.expects_news():
-            next_ns = earliest((next_ns, arrival_ns, landing_ns, self.driver.next_time(self.now)))
+        if not is_over or self.runtime.expects_news():
+            next_ns = earliest((next_ns, arrival_ns, landing_ns, self.runtime.next_time(self.now)))
         end = None if until_ns is None else self.settings.start_ns + until_ns
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.now = self.now if end is None else end
@@ -355,20 +355,20 @@ class Simulation:
 
     def _settle(self) -> None:
         """Deliver writes and answers, and let kubelets and controllers act on them, until all are idle."""
-        driver, server = self.driver, self.server
+        runtime, server = self.runtime, self.server
         self._listed.clear()
         while True:
-            driver.deliver(self.now)
+            runtime.deliver(self.now)
             # Objects whose owners are gone are collected before other components act.
             if server.may_collect and self._is_time_to_collect() and server.collect_garbage(self.now):
                 continue
             if self._informers is not None:
                 for component, seen in self._informers.take(self.now):
                     self._stall_detector.show(component.name)
-                    driver.enqueue(component, seen)
-                if driver.has_mail:
+                    runtime.enqueue(component, seen)
+                if runtime.has_mail:
                     continue
-            due = driver.first_due(self.now)
+            due = runtime.first_due(self.now)
             if due is None:
                 break
             self._wake(due)
@@ -376,7 +376,7 @@ class Simulation:
             if self._informers is not None:
                 self._informers.end(drain.component)
             self.player.drain_ended(drain, self.now)
-            self.driver.remove(drain.component)
+            self.runtime.remove(drain.component)
 
     def _is_time_to_collect(self) -> bool:
         """Return whether the garbage collector runs now; it takes as long as other controllers."""
@@ -396,7 +396,7 @@ class Simulation:
         self.history.add(self.now, "Crashed", None, None, component.name)
         if self._informers is not None:
             self._informers.end(component)
-        self.driver.stop(component)
+        self.runtime.stop(component)
         self._agenda.add(self.now + outage_ns, partial(self.start, component), _ON_ITS_WAY)
         return True
 
@@ -434,9 +434,9 @@ class Simulation:
         elif type(action) is Evict:
             self.meters.on_result(action, finished.problem, self.now)
         if delay_ns:
-            self._agenda.add(self.now + delay_ns, partial(self.driver.answer, requested, finished), _ON_ITS_WAY)
+            self._agenda.add(self.now + delay_ns, partial(self.runtime.answer, requested, finished), _ON_ITS_WAY)
         else:
-            self.driver.answer(requested, finished)
+            self.runtime.answer(requested, finished)
 
     def _distribute(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Distribute a write to all components."""
@@ -459,7 +459,7 @@ class Simulation:
             self._meter.on_write(object_)
         self._backlog.put(event, now, by, message)
         if self._informers is None:
-            self.driver.show(stored.resource.name, observation_of(event), aspects_of(event, self.store))
+            self.runtime.show(stored.resource.name, observation_of(event), aspects_of(event, self.store))
         else:
             self._informers.see(event, now)
 

@@ -167,7 +167,7 @@ def test_moves_of_the_last_hour_are_known_again_after_a_crash() -> None:
 
 def test_inputs_of_a_plan_that_would_be_made_later_omit_moves_that_no_longer_count_then() -> None:
     found = finished(simulation(Script(), until_ns=600 * SECOND))
-    rescheduler = next(one.controller for one in found.driver.components if isinstance(one.controller, Rescheduler))
+    rescheduler = next(one.controller for one in found.runtime.components if isinstance(one.controller, Rescheduler))
 
     assert [len(rescheduler.show(found.now + later)[2].past) for later in (0, 2 * HOUR)] == [2, 0]
 

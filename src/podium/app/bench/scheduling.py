@@ -1,4 +1,4 @@
-"""Measures the scheduler alone.
+"""Measurements of a scheduler alone.
 
 The driver replaces the API server: it completes every action at once and delivers the result, so that only the
 scheduler and its handling of observations are measured.

@@ -1,4 +1,4 @@
-"""Measures simulations, and the output of their results."""
+"""Measurements of simulations, and of the output of their results."""
 
 from __future__ import annotations
 

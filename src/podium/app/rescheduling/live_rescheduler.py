@@ -154,7 +154,7 @@ class LiveRescheduler(LiveProgram):
 
         def report(measured: Measured) -> None:
             if self._component is not None:
-                cluster.driver.enqueue(self._component, measured)
+                cluster.runtime.enqueue(self._component, measured)
 
         measuring = live_cluster.UsagePoller(
             self._session,

@@ -1,4 +1,4 @@
-"""What a recording decides where chance decides in a cluster: names and uids of pods, choices between equal nodes."""
+"""The decisions of a recording in place of chance: names and uids of pods, choices between equal nodes."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def _waiting(timelines: list[PodTimeline], start_ns: int) -> list[dict[str, Any]
 
 def held_pods(simulation: Simulation) -> dict[str, str]:
     """Return why pods are held before any attempt, by key: gates, or their group. Conditions do not show all."""
-    controllers = (component.controller for component in simulation.driver.components)
+    controllers = (component.controller for component in simulation.runtime.components)
     found: dict[str, str] = {}
     for scheduler in (each for each in controllers if isinstance(each, Scheduler)):
         groups = scheduler.cluster.pod_groups
