@@ -332,7 +332,7 @@ class RecordedHints(msgspec.Struct, frozen=True):
         if self.entry is not None:
             entries = with_entry(entries, self.entry, limits.max_entries)
         if self.replacement is not None:
-            # Of equally old ones, the first in order are dropped.
+            # Among equally old ones, the first in order are dropped.
             pod = self.replacement.evicted_pod.uid
             kept = (left for left in replacements if left.evicted_pod.uid != pod)
             replacements = sorted((*kept, self.replacement), key=lambda left: left.eviction_ns)[-limits.max_entries :]

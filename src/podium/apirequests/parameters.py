@@ -95,7 +95,7 @@ def read_parameters(query: Query) -> Parameters:
             dry_runs.append(text)
         elif name not in values and name in _TYPES:
             type_ = _TYPES[name]
-            # Of booleans only "false" and "0" are false; an empty value is true.
+            # Among booleans, only "false" and "0" are false; an empty value is true.
             is_true = text.lower() not in ("false", "0")
             values[name] = is_true if type_ is bool else _number(name, text) if type_ is int else text
     if values.get("includeObject", "") not in _INCLUDED:

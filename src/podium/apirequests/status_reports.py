@@ -72,7 +72,7 @@ def _patch(
         is_known = False
     conditions = [each for each in conditions if each.status] if ended else conditions
     if conditions:
-        # Of a pod, each condition says of which spec it is; versions that do not know the field drop it.
+        # Each condition of a pod names the generation of its spec; versions without that field drop it.
         generation = before["metadata"].get("generation") if kind == "Pod" else None
         bodies = [condition_body(condition, generation) for condition in conditions]
         after["conditions"], are_unique = _with_conditions(after.get("conditions") or (), bodies, now)

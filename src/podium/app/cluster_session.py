@@ -49,7 +49,7 @@ class ClusterVersion(Struct, frozen=True, eq=False):
         times = (self.last_ns, last_time(_objects(come)))
         last_ns = max((time for time in times if time is not None), default=None)
         if last_ns is not None and last_ns == last_time(_objects(gone)):
-            # Of the others one may be as new, which is soon found where many are.
+            # Another object may be as new; if many are, the search soon finds one.
             last_ns = last_time(_objects(documents), enough_ns=last_ns)
         return ClusterVersion(documents, last_ns, has_open_budgets)
 

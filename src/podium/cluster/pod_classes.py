@@ -280,7 +280,7 @@ KEPT_CONTAINERS = 1_024
 _KEY_BYTES = 16
 
 Described = tuple[str, dict[str, str], tuple[OwnerReference, ...], tuple[str, ...]]
-"""What determines a class besides the spec: namespace, labels, owners and claims."""
+"""The inputs of a class besides the spec: namespace, labels, owners and claims."""
 
 
 class ClassRef(ref[PodClass]):

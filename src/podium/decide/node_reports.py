@@ -1,4 +1,4 @@
-"""What a node reports besides itself: its CSI drivers, and its devices."""
+"""The reports of a node besides the Node object: its CSI drivers and its devices."""
 
 from __future__ import annotations
 

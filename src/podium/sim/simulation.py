@@ -51,7 +51,7 @@ _STEP, _ON_ITS_WAY = range(2)
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """How a simulation runs.
+    """The settings of a simulation.
 
     Times in nanoseconds. It ends `until_ns` after the start, None: when nothing is left to do.
 
@@ -470,7 +470,7 @@ def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bo
     refuse_empty_pods(documents)
     for document in documents:
         object_ = document.object
-        # Of pods, the annotations count.
+        # Pods without annotations need no check.
         if object_ is not None and (object_.metadata.annotations or type(object_) is not Pod):
             try:
                 check_played(object_)

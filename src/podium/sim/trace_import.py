@@ -437,7 +437,7 @@ def with_fewer_nodes(trace: Trace, share: float) -> Trace:
             kinds[kind].append(name)
     exact = Fraction(str(share))
     total = max(1, round(sum(map(len, kinds.values())) * exact))
-    # What is within the whole part of a kind's quota comes first, by more than 1, and then the largest remainders.
+    # Largest remainder method: the nodes within the whole part of a kind's quota come first.
     ranked = sorted(
         (index - len(names) * exact, number, name)
         for number, names in enumerate(kinds.values())

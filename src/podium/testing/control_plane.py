@@ -406,7 +406,7 @@ class ControlPlane:
         metadata: Raw = raw.get("metadata", {})
         key = _key(resource, str(metadata.get("name", "")), str(metadata.get("namespace") or "default"))
         if metadata.get("name") and self.plane.store.find(resource.name, key) is not None:
-            # What admission has added to the containers of a pod is kept; lists of others are replaced.
+            # Keep what admission added to the containers of a pod; replace the lists of other kinds.
             patch_type: PatchType = "strategic" if resource.name == "Pod" else "merge"
             request = Request(verb="patch", kind=resource.name, key=key, body=raw, patch_type=patch_type)
         else:

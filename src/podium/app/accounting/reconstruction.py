@@ -162,7 +162,7 @@ _ABOUT_NS = 60 * 10**9
 
 
 class DeletedPods:
-    """What Events and sibling pods show of deleted pods: owner, node and time of placement."""
+    """The owners, nodes and placement times of deleted pods, as Events and sibling pods show them."""
 
     def __init__(self, events: Iterable[EventRecord], pods: Iterable[Pod], find: ObjectLookup) -> None:
         self._find = find

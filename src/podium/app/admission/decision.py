@@ -1,4 +1,4 @@
-"""What the new pods of a request would meet: nodes, pods to preempt, or no place."""
+"""The decision about the new pods of a request: nodes, pods to preempt, or no place."""
 
 from __future__ import annotations
 

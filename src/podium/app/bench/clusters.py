@@ -200,4 +200,4 @@ BUILDERS: dict[str, Callable[[int, int], Workload]] = {
     "mixed-churn": _mixed_churn,
     "scale": _scale,
 }
-"""What makes the cluster of a workload: of so many nodes, with so many pods to decide about."""
+"""The factories of workloads' clusters, from the numbers of nodes and of pods to decide about."""

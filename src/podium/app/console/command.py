@@ -119,7 +119,7 @@ class Command(_FormattedHelp):
         """Run the command; on a terminal, show a progress bar from the start."""
         if is_watched():
             with ProgressBar(_STARTING):
-                # Of `podium plan drain` the subcommand is `plan`.
+                # The subcommand of `podium plan drain` is `plan`.
                 command = ctx
                 while command.parent is not None and command.parent.parent is not None:
                     command = command.parent

@@ -47,7 +47,7 @@ class Shared(NamedTuple):
 def shared_domain(names: Collection[str]) -> Shared:
     """Return the longest domain suffix, from a dot on, that all names share. A single name has one, too."""
     # At least the first character of each name stays.
-    alike = _alike([name[:0:-1] for name in names])[::-1]
+    alike = _common_prefix([name[:0:-1] for name in names])[::-1]
     end = alike[alike.find(_DOMAIN) :]
     return Shared(end=end if end.startswith(_DOMAIN) and len(end) >= _LEAST_SHARED else "")
 
@@ -56,7 +56,7 @@ def shared_parts(names: Collection[str]) -> Shared:
     """Return the shared domain, and the shared prefix up to a separator, such as `default/web-5d4f8c7b9-`."""
     end = shared_domain(names).end
     # At least the last character of each name stays.
-    alike = _alike([name.removesuffix(end)[:-1] for name in names]) if len({*names}) > 1 else ""
+    alike = _common_prefix([name.removesuffix(end)[:-1] for name in names]) if len({*names}) > 1 else ""
     length = 1 + max(alike.rfind(separator) for separator in _SEPARATORS)
     return Shared(alike[:length] if length >= _LEAST_SHARED else "", end)
 
@@ -68,7 +68,7 @@ def cut_apart(names: Iterable[str], width: int) -> dict[str, str]:
     keeps them distinct. They stay whole if there is none.
     """
     different = sorted(set(names))
-    begin = len(_alike(different))
+    begin = len(_common_prefix(different))
     ways: list[Callable[[str], str]] = [
         lambda name: without_middle(name, width),
         lambda name: f"{ELLIPSIS}{name[1 - width :]}",
@@ -89,7 +89,7 @@ def without_middle(name: str, width: int) -> str:
     return f"{name[:head]}{ELLIPSIS}{name[len(name) - (width - 1 - head) :]}"
 
 
-def _alike(names: Collection[str]) -> str:
+def _common_prefix(names: Collection[str]) -> str:
     """Return the prefix that all names share."""
     first, last = min(names, default=""), max(names, default="")
     length = next((place for place, char in enumerate(first) if place >= len(last) or char != last[place]), len(first))

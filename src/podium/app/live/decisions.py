@@ -220,7 +220,7 @@ def find_decision(path: str, pod: str) -> tuple[WrittenDecision, dict[str, Any]]
     """
     found, number, place = b"", 0, 0
     try:
-        # What follows the last end of a line is empty, or the scheduler is still writing it.
+        # The text after the last line end is empty, or the scheduler is still writing it.
         for number, line in enumerate(read_bytes(path).split(b"\n")[:-1], 1):
             if line.strip() and msgspec.json.decode(line, type=_About).pod == pod:
                 found, place = line, number

@@ -167,6 +167,6 @@ def _lasting(node: Node) -> tuple[object, ...]:
 def _essence(item: Kubernetes) -> object:
     """Return the object without what no decision depends on."""
     if isinstance(item, PodSelectingObject):
-        # Of these, decisions depend on the metadata and the spec alone.
+        # Decisions depend only on the metadata and the spec of these.
         return item.metadata.labels, item.metadata.owner_references, item.spec
     return replace(item, metadata=replace(item.metadata, resource_version=""))

@@ -132,7 +132,7 @@ class Tools:
         return self._plan(lambda plans: plans.fit(*_objects(manifest), replicas=replicas, preempts=preempts))
 
     def survive(self, target: str, namespace: str = "default") -> ToolAnswer:
-        """Say which pods of a workload pending pods would preempt, what would protect them, and how safe it is.
+        """Find the pods of a workload that pending pods would preempt, and changes that would protect them.
 
         The answer lists what new pods of each priority class would preempt.
         """
@@ -145,7 +145,7 @@ class Tools:
     def plan_drain(
         self, nodes: list[str] | None = None, selector: str = "", force: bool = False, timeout: str = ""
     ) -> ToolAnswer:
-        """Predict the drain of nodes, by name or label selector: how long, which budgets hold it, who is short.
+        """Predict the drain of nodes, by name or label selector: duration, blocking budgets, workloads short of pods.
 
         `force` and `timeout` (such as `10m`) are those of kubectl drain; emptyDir data may be deleted.
         """
@@ -163,7 +163,7 @@ class Tools:
         return self._plan(lambda plans: plans.fail(*(nodes or ()), selector=selector, for_=duration or None))
 
     def plan_nodes(self, add: int = 0, like: str = "", remove: list[str] | None = None) -> ToolAnswer:
-        """Predict what happens if `add` nodes are added that are like the node `like`, or nodes are removed."""
+        """Predict what happens if `add` copies of the node `like` are added, or nodes are removed."""
         return self._plan(lambda plans: plans.nodes(add=add, like=like, remove=remove or ()))
 
     def plan_change(

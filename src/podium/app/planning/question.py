@@ -199,7 +199,7 @@ def simulation_before_steps(given: Input, options: RunOptions) -> Simulation:
     simulation = simulation_of(given.documents, options, holds_steps=True)
     simulation.basis = basis_of(given, simulation.scenario, options)
     simulation.basis.caveats()
-    # What happens in the first instant is the same in runs that differ in their steps alone.
+    # Runs that differ only in their steps have the same first instant.
     simulation.quiet_until()
     return simulation
 

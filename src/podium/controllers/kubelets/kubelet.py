@@ -25,7 +25,7 @@ _LONGEST_RETRY_NS = 10 * SECOND
 _NOWHERE = "", ""
 _Report = ReportStatus | DeleteObject
 _Subject = tuple[str, str]
-"""What a report is about: a pod's uid; or a node's name and the type of its condition."""
+"""The subject of a report: a pod's uid; or a node's name and the type of its condition."""
 
 
 class Kubelet:

@@ -216,7 +216,7 @@ class NodeKubelet:
             if condition_status(node, condition.type) == "Unknown":
                 self._report(reports.of_node(node, condition))
 
-    # What the API shows
+    # Observations
 
     def show_node(self, node: Node, raw: Raw, now: int) -> None:
         """Take in the node; another uid is another machine."""

@@ -208,7 +208,7 @@ class PodWorkers:
 
     def plan(self, run: PodRun) -> None:
         """Set when a pod is due, after a change of its times."""
-        # Of containers that fail repeatedly, nothing else is expected. After a CronJob's pod the next one may be due.
+        # Repeated crashes bring nothing new. After the pod of a CronJob, the next one may be due.
         is_in_crash_loop = run.backoff is not None and run.backoff.crashes > 1 and not run.is_stopping
         due_ns, is_last = run.due_ns(), is_in_crash_loop and run.deadline_ns() is None
         self.deadlines.set(run, due_ns, recurs=is_last or (due_ns == run.exit_ns and run.is_on_schedule))

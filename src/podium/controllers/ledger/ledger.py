@@ -105,7 +105,7 @@ DISRUPTING = (actions.DeleteObject, actions.Evict, actions.ReportStatus)
 
 
 class DisruptionRequest(Struct, frozen=True):
-    """Who requests a pod's end, as which component, for which pod (key), and why; "" if unknown.
+    """A request to end a pod: its user, component, beneficiary (a pod's key) and reason; "" if unknown.
 
     ``is_outsider``: a client that is no component of the cluster.
     """

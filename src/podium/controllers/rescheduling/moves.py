@@ -292,7 +292,7 @@ _LONGEST_COOL_DOWN_NS = 7 * 24 * 3_600 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class CoolDown:
-    """How long something is left alone, and until when."""
+    """The length and the end of a cool-down."""
 
     length_ns: int
     until_ns: int

@@ -223,7 +223,7 @@ class FutilePreemptions:
         while (owner := self._expiries.take_due(now)) is not None:
             if (history := self._histories.get(owner)) is not None:
                 history.lost, history.taken_up = [], []
-                self._tidy(owner)
+                self._forget_if_empty(owner)
         return self._waiting.take_due(now)
 
     def restore(self, pod: PodRecord, shown: Pod) -> None:
@@ -263,7 +263,7 @@ class FutilePreemptions:
                 self._waiting.set(uid, now)
         cleared = [_annotate(noted, None) for _, noted in sorted(history.noted.items())]
         history.lost, history.taken_up, history.noted, history.futile, history.until_ns = [], [], {}, 0, 0
-        self._tidy(self._owner(pod))
+        self._forget_if_empty(self._owner(pod))
         return cleared
 
     def on_rejected(self, pod: PodRecord, node_name: str, now: int) -> None:
@@ -281,9 +281,9 @@ class FutilePreemptions:
         if (history := self._history_of(pod)) is not None:
             history.rounds.pop(pod.uid, None)
             history.noted.pop(pod.uid, None)
-            self._tidy(self._owner(pod))
+            self._forget_if_empty(self._owner(pod))
 
-    def _tidy(self, owner: str) -> None:
+    def _forget_if_empty(self, owner: str) -> None:
         history = self._histories[owner]
         if not history.rounds and not history.lost and not history.taken_up:
             del self._histories[owner]

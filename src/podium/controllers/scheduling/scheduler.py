@@ -239,7 +239,7 @@ class Scheduler:
     def _finish(self, results: Iterable[StepResult], now: int) -> list[Action]:
         return [action for result in results for action in self.attempts.finish_binding_step(result, now)]
 
-    # How actions ended
+    # Results of actions
 
     def _bind_answered(self, bind: Bind, finished: ActionFinished, now: int) -> list[Action]:
         result = self.bindings.bind_answered(bind, finished, now)
@@ -307,7 +307,7 @@ class Scheduler:
                 is_worth_attempt = are_gone or queued.woken_by != ASSIGNED_POD_DELETE
                 self.queue.ask_gate_again(uid, now, is_worth_attempt)
 
-    # What is due
+    # Due work
 
     def _tick(self, now: int) -> list[Action]:
         self.queue.flush(now)

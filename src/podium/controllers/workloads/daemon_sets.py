@@ -172,7 +172,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
         self._failures: Backoff[tuple[str, str]] = Backoff(SECOND, 900 * SECOND)
         self._ends: Backoff[tuple[str, str]] = Backoff(SECOND, 900 * SECOND)
 
-    # What the API shows
+    # Observations
 
     def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
         if not isinstance(object_, Node):
@@ -224,7 +224,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
             self._failures.forget((uid, node_name))
             self._ends.forget((uid, node_name))
 
-    # What is to be done
+    # Actions
 
     def _sync_revision(
         self, workload: _Workload, history: list[ControllerRevision], update: ControllerRevision, now: int

@@ -25,7 +25,7 @@ _FIRST_WAIT_NS, _LONGEST_WAIT_NS = 10 * SECOND, 600 * SECOND
 
 
 class JobState(Struct):
-    """What the controller knows of a Job and its tracked pods, by uid.
+    """The state of a Job and of its tracked pods, by uid.
 
     ``ended`` have ended or were deleted, and have the finalizer. ``untracked`` are active without it. ``terminating``
     were deleted and have not ended. ``gone`` were ``ended`` and are deleted. ``missed`` are pods in the status that
@@ -164,7 +164,7 @@ def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: tupl
     }
     if index is not None:
         suffix = f"-{index}-"
-        # What comes before the generated part has up to 58 characters, and keeps the index.
+        # The part before the generated suffix has up to 58 characters, and keeps the index.
         metadata["generateName"] = meta.name[: 58 - len(suffix)] + suffix
         counts = zip((FAILURES, IGNORED_FAILURES), failures or (), strict=False)
         counted = {name: str(count) for name, count in counts if count or name == FAILURES}

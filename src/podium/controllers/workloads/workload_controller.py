@@ -259,7 +259,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._queue.add_at(key, earliest((*self._times, *self._retry_times)), recurs=not self._times)
         return actions
 
-    # What sync makes use of
+    # Helpers of sync
 
     def _may_create(self, workload: owned_pods.WorkloadObject[Kind], now: int) -> bool:
         """Return whether the workload may create something now; otherwise schedule another sync.

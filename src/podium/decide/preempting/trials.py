@@ -71,7 +71,7 @@ class Trials:
             return self._try(preemptor, rows, may_disrupt, cost=cost)
         if self._cluster.nominations.depend_on_pods() or not preemptor.handle.is_row_local(preemptor.state):
             return self._try_open(preemptor, rows)
-        # Of all rows, since these may be only some of those on which preemption may help.
+        # Refresh all rows: ``rows`` may be only some of those on which preemption may help.
         cached = self._refreshed(preemptor, self._cluster.nodes.all_rows)
         table = TrialTable(rows, cached.refused[rows], cached.criteria[:, rows], cached.victims_on, cached.decoders)
         own = self._cluster.nodes.row_of.get(preemptor.pod.nominated_node_name, -1)

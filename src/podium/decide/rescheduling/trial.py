@@ -115,7 +115,7 @@ class ProposalTrials:
         "" if they hold.
         """
         accepted = [result for _, result in self._accepted]
-        # Of pods that move together, the one that finds its place last is evicted first.
+        # Among pods that move together, the one that finds its place last is evicted first.
         arrivals = [arrival for result in accepted for arrival in reversed(result.arrivals)]
         # Parts gain nothing, except the last one.
         counted = sum(len(result.arrivals) for result in accepted if result.part_of is None)

@@ -185,7 +185,7 @@ class AvoidingPolicy(Policy, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MonthlyCost:
-    """What nodes in use cost a month, in the currency of their prices; those ``unpriced`` have none and add nothing."""
+    """The monthly cost of nodes in use, in the currency of their prices; ``unpriced`` ones add nothing."""
 
     amount: float
     unpriced: int = 0

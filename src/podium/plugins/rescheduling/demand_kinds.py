@@ -129,7 +129,7 @@ def at_most(reliefs: Reliefs, missing: float, unit: float, helping: Int64s, pric
 
 
 class NodeDemand(Struct, frozen=True):
-    """What a pod lacks by row: ``misses`` is `[rows]`, in millionths.
+    """The unmet demand of a pod by row: ``misses`` is `[rows]`, in millionths.
 
     ``complaints`` are the possible faults of a node, as texts, with their rows (`[rows]` each); the first that holds
     for a row is reported.
@@ -140,7 +140,7 @@ class NodeDemand(Struct, frozen=True):
 
 
 class NodeDemands(Demand):
-    """What the pods of each class (id) ask of nodes."""
+    """The demands on nodes of the pods of each class (id)."""
 
     missing = 0
 

@@ -82,7 +82,7 @@ class Demands:
         self.all: list[Demand] = []
         # Indices into that list, by class id.
         self.of_class: dict[int, list[int]] = {}
-        # What is missing of each demand, as of before the changes to stale ones.
+        # The unmet part of each demand, before the changes to stale ones.
         self._missing: list[int] = []
         self._stale: set[int] = set()
         self._total = 0

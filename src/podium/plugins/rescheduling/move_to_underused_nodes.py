@@ -63,7 +63,7 @@ class MoveToUnderusedNodesArgs(Arguments, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class _Situation:
-    """How full nodes are (``[resources, rows]``), how many pods are too many on each, and which are under-used.
+    """The loads of nodes (``[resources, rows]``), the excess pods on each, and which nodes are under-used.
 
     The latter are ``[rows]``. Everything follows from the ``low`` and ``high`` marks, shares of each resource, and from
     which nodes accept pods (``targets``).
@@ -305,7 +305,7 @@ class MoveToUnderusedNodes:
             return None
         _, turn.proposed, targets, relief, rises = found
         situation = self._situation(picture)
-        # What rises nowhere goes to the emptiest node.
+        # A pod that adds no excess goes to the emptiest node.
         preferred = np.where(rises > 0, -np.minimum(rises, relief), 1.0 - situation.shares.max(axis=0))
         reason = self._reason(picture, turn.row, situation, underused)
         relocation = Relocation(found[1], targets, preferred)
@@ -328,7 +328,7 @@ class MoveToUnderusedNodes:
 
 
 _Gain = tuple[float, PodRecord, Bools, float, Float64s]
-"""What a move gains, its pod and targets (`[rows]`), the relief of its node, and by row the rise there."""
+"""The gain of a move, its pod and targets (`[rows]`), the relief of its node, and by row the rise there."""
 
 # A target may become over-used if that costs at most this share of the relief: a load is not just passed on.
 _MOST_RISE = 0.5
@@ -345,7 +345,7 @@ _FEWEST_INTERVALS, _INTERVALS, _INTERVALS_IN_ALL = 2, 8, 600_000
 
 @dataclass(slots=True)
 class _Ceiling:
-    """How much excess of a resource nodes have at least, by the load that they end with: `[entries]` each.
+    """The least excess of a resource on nodes, by the load that they end with: `[entries]` each.
 
     A node has excess above its ``mark``. It ends with a load from ``left``, if no pods arrive, to ``most``. The sum of
     the roots of its pods is then at least ``kept``, that of the pods that have not left, and at least ``roots`` plus

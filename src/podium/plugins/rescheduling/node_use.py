@@ -1,4 +1,4 @@
-"""How full nodes are by requests, and how many of their pods would have to move."""
+"""The requested share of nodes, and the number of pods that would have to move off them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class PodPlaces:
 
     def __init__(self) -> None:
         self.classes: dict[int, PodClass] = {}
-        # What demands depend on besides pods and nodes.
+        # The inputs of demands besides pods and nodes.
         self._basis: tuple[object, ...] = ()
         self._position = self._node_position = -1
         self._nodes: list[Node | None] = []

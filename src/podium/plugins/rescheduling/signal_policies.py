@@ -151,7 +151,7 @@ class _Row:
 
 @dataclass(slots=True)
 class OwnerRecord:
-    """How many pods of an owner run well anywhere, and how many fail in which row.
+    """The number of pods of an owner that run well anywhere, and of those that fail, by row.
 
     ``left`` are the rows from which its pods were evicted recently, by the avoid lists of their nodes: a pod that
     failed there and fails again elsewhere is itself the cause.
@@ -365,7 +365,7 @@ class CPULoads:
 
     def __init__(self) -> None:
         self._changes = RowChanges()
-        # What measured pods want, by uid.
+        # The wanted cpu of measured pods, by uid.
         self._measured: dict[str, int] = {}
         self.wanted: Int64s = np.zeros(0, dtype=np.int64)
         self.eager: Int64s = np.zeros(0, dtype=np.int64)

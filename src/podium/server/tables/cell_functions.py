@@ -259,7 +259,7 @@ def _is_bound(raw: Raw) -> bool:
 
 CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "": lambda raw, _: None,
-    # Of many kinds
+    # Cells of many kinds
     "condition": lambda raw, _, type_, default: condition(raw, type_) or default,
     "count": lambda raw, _, path: count(raw, *path),
     "flag": lambda raw, _, path: value_at(raw, *path) is True,

@@ -62,7 +62,7 @@ class ClusterRecorder:
         self.terminations = Terminations()
         # By the uid of their controller, the keys of pods that have neither ended nor been deleted.
         self._active: MultiMap[str, str] = MultiMap()
-        # What there is to write for the present change.
+        # The steps and events to write for the current change.
         self._at_ns = 0
         self._steps: list[Raw] = []
         self._events: list[tape.RecordedEvent] = []

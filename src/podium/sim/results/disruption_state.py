@@ -52,7 +52,7 @@ class Avoided(JSONValue, frozen=True, kw_only=True):
 
 
 class ReplacementHintState(JSONValue, frozen=True, kw_only=True):
-    """What the eviction of ``pod`` left for its replacement."""
+    """The hints that the eviction of ``pod`` left for its replacement."""
 
     pod: str
     controller: str

@@ -152,7 +152,7 @@ class Delete(SelectingAction, frozen=True, kw_only=True):
 
 
 class AvoidNode(Strict, frozen=True, kw_only=True):
-    """How long the node of an evicted pod is avoided."""
+    """The time for which the node of an evicted pod is avoided."""
 
     expire_after: Duration | None = None
     until_scheduled: NamedObject | None = None
@@ -174,7 +174,7 @@ class AvoidNode(Strict, frozen=True, kw_only=True):
 
 
 class ReplacementHints(Strict, frozen=True, kw_only=True):
-    """What an eviction leaves for the replacement of the pod."""
+    """The hints that an eviction leaves for the replacement of the pod."""
 
     first: bool = False
     node_name: str = ""

@@ -242,7 +242,7 @@ _FIRST = "index.html"
 # The folders whose files are served, and below which path.
 _FOLDERS: Mapping[str, Path] = {
     "": Path(__file__).parent / "web",
-    # What pictures are drawn by draws the cluster as it changes, too.
+    # The modules that draw pictures also draw the live cluster.
     "drawing/": Path(__file__).parents[2] / "reporting" / "page",
 }
 

@@ -1,4 +1,4 @@
-"""What is wrong in a cluster now: read from its objects at once, and evaluated in a process of its own now and then."""
+"""The problems of a cluster now: read from its objects at once, and evaluated in a process of its own now and then."""
 
 from __future__ import annotations
 

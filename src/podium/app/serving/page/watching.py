@@ -174,7 +174,7 @@ async def _write(response: StreamResponse, lines: Iterable[bytes]) -> None:
 
 
 class DrawnPod(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What is drawn of a pod: ``requests`` of cpu are in milli, and the reason and message of a disruption."""
+    """The drawn parts of a pod: ``requests`` of cpu are in milli, and the reason and message of a disruption."""
 
     key: str
     version: str

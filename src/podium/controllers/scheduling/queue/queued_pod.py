@@ -75,7 +75,7 @@ class QueuedPod(msgspec.Struct, eq=False):
 
 
 class QueueSettings(msgspec.Struct, frozen=True):
-    """How long pods back off and wait for events.
+    """The settings of backoff, and of the wait for events.
 
     A maximum of 0 disables backoff. Without ``has_hints``, rejected pods are retried after any event that their plugins
     registered (`podium.controllers.scheduling.queue.hints`). ``counts_attempts``: backoffs double with each

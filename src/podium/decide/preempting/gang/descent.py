@@ -47,7 +47,7 @@ class MemberOption(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VictimSearch:
-    """How victims of single members are found: the trials, the costs, and the filter of victims.
+    """The search for victims of single members: the trials, the costs, and the filter of victims.
 
     ``spared`` pods (uids) are not evicted as dependents either. ``wide`` are further settings.
     """
@@ -72,7 +72,7 @@ class VictimSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescentMode:
-    """How members are placed.
+    """The constraints on the placement of members.
 
     They go to the rows ``allowed``. ``floors`` is ``[criteria]``, the least that the victims cost. With ``makes_room``
     options for several members come first. If ``partners`` are to be kept, no member comes alone.

@@ -122,7 +122,7 @@ class VictimDomains:
         shift = len(self._pool).bit_length()
         found = []
         for place, domains in enumerate(self._found):
-            # What the domains imply for their members.
+            # The consequences of the domains for their members.
             facts = (0 if place else _OWN) | _FORCED * (domains.effect == "AllGone")
             if domains.effect == "Stay":
                 facts |= _PARTNER

@@ -86,7 +86,7 @@ class WideSearch:
             np.maximum(self._bounds, evaluator.least(sets)[:, of_row], out=self._bounds)
         # Otherwise the larger of two sets, one of which contains the other, may cost less.
         self._prunes = evaluator.grows or self._is_monotone
-        # Where no cheaper set exists.
+        # The rows for which no cheaper set exists.
         self._proven: Bools = np.zeros(len(rows), dtype=np.bool_)
         # The number of potential victims on the rows that were tried, and of those that are not forced.
         self._members: Int64s = np.zeros(len(rows), dtype=np.int64)
