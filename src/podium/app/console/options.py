@@ -76,7 +76,7 @@ class Duration(Time):
 
 ledger_age_option = option(
     "--ledger-age ledger_age_ns",
-    "For how long the ledger keeps disruptions; 0: for ever.",
+    "How long the ledger keeps disruptions; 0: forever.",
     type=Duration(),
     default="2160h",
     show_default=True,
@@ -176,8 +176,8 @@ release_options = adding(
     ),
     option(
         "--feature-gates",
-        "Feature gates of that version, such as NodeDeclaredFeatures=false. NonPreemptingPriority=false lets no "
-        "preemption policy count.",
+        "Feature gates of that version, such as NodeDeclaredFeatures=false. NonPreemptingPriority=false "
+        "ignores all preemption policies.",
         metavar="GATES",
         default="",
     ),
@@ -261,7 +261,7 @@ run_options = adding(
 single_run_options = adding(
     "options",
     _single_run_options_of,
-    option("--seed", "Chooses uids, and between equal nodes.", type=int, default=0, show_default=True),
+    option("--seed", "The seed of uids and of choices between equal nodes.", type=int, default=0, show_default=True),
     config_option,
     run_options,
 )
@@ -330,7 +330,7 @@ _CLUSTER_OPTIONS = (
     ),
     option(
         "--kubeconfig",
-        "The kubeconfig; without it, those of KUBECONFIG, or ~/.kube/config. Without --context, its current one.",
+        "The kubeconfig; default: KUBECONFIG, or ~/.kube/config. Without --context, its current context is read.",
         metavar="FILE",
     ),
     option(
@@ -348,8 +348,7 @@ _FILES = option(
 )
 _OVERRIDES = option(
     "--override overrides",
-    "Manifests as with -f, read after all others: each object takes the place of the one of its kind and name. "
-    "May be repeated.",
+    "Manifests as with -f, read after all others: each object replaces the one of its kind and name. May be repeated.",
     metavar="FILE",
     multiple=True,
 )

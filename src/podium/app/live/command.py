@@ -64,10 +64,10 @@ Exit codes: 0 after SIGINT or SIGTERM.
 @release_options
 @option("--interval", "The time between evaluations, 1s or more.", type=Duration(), default="30s", show_default=True)
 @option("--processes", "Processes that evaluate.", type=click.IntRange(1, 16), default=2, show_default=True)
-@option("--shapes", "Pods; the exporter counts how many more like each fit.", metavar="FILE", default="")
-@option("--zone-label zone_labels", "A node label of zones; the first one counts.", multiple=True)
-@option("--pool-label pool_labels", "A node label of node pools; the first one counts.", multiple=True)
-@option("--rack-label rack_labels", "A node label of racks; the first one counts.", multiple=True)
+@option("--shapes", "A file of Pods; the exporter counts how many more like each fit.", metavar="FILE", default="")
+@option("--zone-label zone_labels", "A node label with the zone; the first that a node has counts.", multiple=True)
+@option("--pool-label pool_labels", "A node label with the node pool; the first that a node has counts.", multiple=True)
+@option("--rack-label rack_labels", "A node label with the rack; the first that a node has counts.", multiple=True)
 @program_options()
 def exporter(*, program: ProgramOptions, shapes: str, interval: int, processes: int, **given: Any) -> None:
     """Serve metrics and a report on which failures a cluster can take.

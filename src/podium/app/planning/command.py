@@ -74,7 +74,7 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     type=click.IntRange(min=1, max=MAX_PLACED_PODS),
     metavar="N",
 )
-@option("--preempt preempts", "Let them preempt pods of lower priority.", is_flag=True)
+@option("--preempt preempts", "Let the pods preempt others of lower priority.", is_flag=True)
 @option("--after-pending", "Place the pending pods first.", is_flag=True)
 @deciding_options("nodes")
 def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -> None:
@@ -132,7 +132,7 @@ def drain(*, inputs: RunInputs, nodes: Sequence[str], selector: str, **options: 
 
 @plan.command(cls=QuestionCommand)
 @node_arguments
-@option("--for for_ns", "Let them come back after this time; the default is never.", type=Duration())
+@option("--for for_ns", "Let the nodes come back after this time; the default is never.", type=Duration())
 @playing_options
 def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int | None) -> None:
     """Let nodes fail at once: which workloads lose pods, which get them back and when, and which do not.
@@ -164,7 +164,7 @@ def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
 @option("-p --patch", "A strategic merge patch of the object, in JSON or YAML.", default="")
 @option(
     "--patch-file patch_files",
-    "Such patches of any objects: each names its own by kind and metadata.name. May be repeated.",
+    "A file of such patches, each with kind and metadata.name of its object. May be repeated.",
     metavar="FILE",
     multiple=True,
 )

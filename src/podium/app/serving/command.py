@@ -41,8 +41,8 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
     "--kubernetes-version can upgrade it by one minor version.",
     metavar="DIR",
 )
-@option("--accept-loss accepts_loss", "Start even if the last writes to it were lost.", is_flag=True)
-@option("--no-ledger has_ledger", "Do not record disruptions in it.", flag_value=False, default=True)
+@option("--accept-loss accepts_loss", "Start even if the last writes to the data directory were lost.", is_flag=True)
+@option("--no-ledger has_ledger", "Do not record disruptions in the data directory.", flag_value=False, default=True)
 @shared.ledger_age_option
 @option(
     "--speed",

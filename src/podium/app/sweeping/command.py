@@ -50,7 +50,7 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
     multiple=True,
 )
 @option("--seeds", "The number of seeds.", type=click.IntRange(1, 1_000_000), default=1, show_default=True)
-@option("--first-seed", "The first of them; the others follow.", type=int, default=0, show_default=True)
+@option("--first-seed", "The first seed; the others follow.", type=int, default=0, show_default=True)
 @shared.validate_option
 @shared.config_option
 @option("-j --jobs", "The number of parallel runs; one per core if unset.", type=click.IntRange(min=1), metavar="N")
@@ -60,8 +60,8 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
     "have none there: this resumes a stopped sweep.",
     metavar="URL",
 )
-@option("--again", "Play runs again whose outcome in the folder is an error.", is_flag=True)
-@option("--known", "Play nothing; answer with the runs that the folder has.", is_flag=True)
+@option("--again", "Repeat runs whose outcome in the folder is an error.", is_flag=True)
+@option("--known", "Play nothing; answer from the runs in the folder.", is_flag=True)
 @option(
     "--shard",
     "Play only every Nth run, beginning with number I, from 0: so N machines share a sweep.",
@@ -70,15 +70,15 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
     show_default=True,
     callback=_read_shard,
 )
-@option("--dask scheduler", "Play them on the workers of a Dask scheduler: tcp://host:8786.", metavar="URL")
+@option("--dask scheduler", "Play the runs on the workers of a Dask scheduler: tcp://host:8786.", metavar="URL")
 @option(
     "--kubernetes",
-    "Play them in the pods of an Indexed Job, which share the --folder in an object store: create it, follow it, "
+    "Play the runs in the pods of an Indexed Job, which share the --folder in an object store: create it, follow it, "
     "and delete it at its end.",
     is_flag=True,
 )
 @option("--pods", "The Job's pods.", type=click.IntRange(1, 10_000), default=8, show_default=True)
-@option("--image", "Their image; default: that of --job, or podium with this version as its tag.")
+@option("--image", "The image of the pods; default: that of --job, or podium with this version as its tag.")
 @option(
     "--job job_file",
     "A Job to complete, with what the pods need besides: credentials of the store, resources, tolerations.",

@@ -331,7 +331,7 @@ _MODULES = ("podium.app.planning.command", "podium.app.planning.plans", "podium.
 @click.argument("names", metavar="[FILE]...", nargs=-1)
 @source_options
 @validate_option
-@option("--idle idle_ns", "End after this time unasked.", type=Duration(), default="1h", show_default=True)
+@option("--idle idle_ns", "End after this time without a question.", type=Duration(), default="1h", show_default=True)
 @option(
     "--max-age max_age_ns",
     "Read a live cluster again before a question if it was read longer ago. Answers state when it was read.",
