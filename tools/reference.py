@@ -97,7 +97,7 @@ def versions_page() -> str:
         *("", "| API version | kinds | served by | gate |", "|---|---|---|---|", *_served_rows()),
     ]
     lines += ["", "## Not modelled", ""]
-    lines += [f"- {text}" for text in _NOT_MODELLED]
+    lines += map(_item, _NOT_MODELLED)
     return "\n".join(lines) + "\n"
 
 
@@ -332,16 +332,13 @@ def _options(rows: Sequence[tuple[str, ...]], shared: Mapping[tuple[str, ...], s
 
 def _listed(rows: Sequence[tuple[str, ...]]) -> str:
     """Return options as a list, each with its meaning."""
-    return "".join(
-        textwrap.fill(
-            f"- {names}: {meaning}",
-            _LONGEST_LINE,
-            subsequent_indent="  ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        + "\n"
-        for names, meaning in rows
+    return "".join(f"{_item(f'{names}: {meaning}')}\n" for names, meaning in rows)
+
+
+def _item(text: str) -> str:
+    """Return an item of a list with filled lines."""
+    return textwrap.fill(
+        f"- {text}", _LONGEST_LINE, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
 
 
