@@ -15,6 +15,8 @@ from tests.store.objects import Raw
 
 OPAQUE = {"opaque": {"driver": DRIVER, "parameters": {"a": 1}}}
 CLASS = device_class(extendedResourceName="example.com/gpu", config=[OPAQUE])
+TERM = {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}
+TAINTED = {"name": "d", "taints": [{"key": "k", "effect": "NoSchedule"}]}
 CLAIM = claim("c", request("r", "true", tolerations=[{"key": "a", "operator": "Exists"}]), first_of("s", request("t")))
 DEVICES = CLAIM["spec"]["devices"]
 DEVICES |= {"constraints": [{"requests": ["r", "s/t"], "matchAttribute": f"{DRIVER}/model"}]}
@@ -98,6 +100,13 @@ def test_an_extended_resource_has_a_domain_that_is_not_kubernetes_own(name: str)
         (SLICE, {"spec.pool.generation": -1}, ".spec.pool.generation: Invalid value: -1"),
         (SLICE, {"spec.pool.resourceSliceCount": GONE}, ".resourceSliceCount: Invalid value: 0: must be greater than"),
         (SLICE, {"spec.nodeName": GONE}, ".spec: Required value: exactly one of `nodeName`, `nodeSelector`"),
+        (
+            SLICE,
+            {"spec.nodeName": GONE, "spec.nodeSelector": {"nodeSelectorTerms": [TERM, TERM]}},
+            ".spec.nodeSelector.nodeSelectorTerms: Invalid value: a list: must have exactly one node selector term",
+        ),
+        (SLICE, {"spec.devices": [{"name": f"d{n}"} for n in range(129)]}, ".spec.devices: Too many: 129"),
+        (SLICE, {"spec.devices": [TAINTED, *({"name": f"d{n}"} for n in range(64))]}, ".spec.devices: Too many: 65"),
         (SLICE, {"spec.allNodes": True}, "but multiple fields are set"),
         (SLICE, {"spec.nodeName": "A"}, ".spec.nodeName: Invalid value"),
         (COUNTERS, {"spec.allNodes": False}, ".spec.allNodes: Invalid value: false"),

@@ -10,7 +10,7 @@ from podium.api.checks import check_amount, check_count
 from podium.api.errors import InputError
 from podium.api.names import subdomain_problem
 from podium.api.validation.findings import Place
-from podium.api.validation.rules import check, check_range, declare
+from podium.api.validation.rules import check, declare
 
 _MOST_PROPERTIES = 32
 _NODES = ("nodeName", "nodeSelector", "allNodes")
@@ -31,7 +31,7 @@ DeviceCounterConsumption: counterSet!:label counters!
 DeviceRequest: =exactly|firstAvailable exactly firstAvailable#name firstAvailable
 DeviceSelector: cel!
 DeviceSubRequest ExactDeviceRequest: deviceClassName!:subdomain selectors allocationMode:All|ExactCount @device_count
-  count:0.. tolerations
+  tolerations
 DeviceTaint: key!:key effect!:NoExecute|NoSchedule|None value:value
 DeviceTaintRuleSpec: deviceSelector taint+
 DeviceTaintSelector: driver:driver
@@ -39,7 +39,7 @@ DeviceToleration: key:key operator:Equal|Exists @toleration_value effect:NoExecu
 OpaqueDeviceConfiguration: driver!:driver parameters!
 ResourceClaimSpec: devices+
 ResourcePool: name!:subdomains resourceSliceCount::positive generation:0..
-ResourceSliceSpec: driver!:driver pool+ @nodes_of_slice nodeName:subdomain nodeSelector devices#name sharedCounters#name
+ResourceSliceSpec: driver!:driver pool+ @slice nodeName:subdomain nodeSelector devices#name sharedCounters#name
 """,
     f"""\
 AllocationResult: devices nodeSelector
@@ -56,7 +56,7 @@ DeviceClaim: requests:..32 constraints:..32 config:..32 requests
 DeviceClassSpec: selectors:..32
 DeviceRequest: firstAvailable:..32 exactly firstAvailable
 DeviceRequestAllocationResult: consumedCapacity:..{_MOST_PROPERTIES} consumedCapacity:amounts
-DeviceSubRequest ExactDeviceRequest: selectors:..32 tolerations:..16 @usable_count capacity
+DeviceSubRequest ExactDeviceRequest: selectors:..32 tolerations:..16 count:1.. capacity
 ResourceClaim: status
 ResourceClaimStatus: reservedFor:..256 allocation
 ResourcePool: resourceSliceCount:1..
@@ -73,10 +73,8 @@ def _device(device: Place) -> None:
     elif device.fields_set(*_NODES):
         rule = "can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
         device.invalid("", device.value, f"`nodeName`, `nodeSelector` and `allNodes` {rule}")
-    for name, attribute in device.mapping("attributes"):
-        _check_qualified_name(attribute, "", name)
-    for name, capacity in device.mapping("capacity"):
-        _check_qualified_name(capacity, "", name)
+    for name, property_ in (*device.mapping("attributes"), *device.mapping("capacity")):
+        _check_qualified_name(property_, "", name)
 
 
 @check
@@ -95,8 +93,15 @@ def _usable_policy(policy: Place) -> None:
 
 
 @check
-def _nodes_of_slice(spec: Place) -> None:
+def _slice(spec: Place) -> None:
+    """Check what selects the nodes of a slice, and how many devices it has: fewer with taints or shared counters."""
+    devices = spec.objects("devices")
+    is_detailed = any(device.value.get("taints") or device.value.get("consumesCounters") for device in devices)
+    spec.check_number("devices", 64 if is_detailed else 128)
     _check_nodes(spec, (*_NODES, "perDeviceNodeSelection"))
+    terms = spec.child_or_empty("nodeSelector").entries("nodeSelectorTerms")
+    if len(terms) > 1:
+        spec.child_or_empty("nodeSelector").invalid("nodeSelectorTerms", [], "must have exactly one node selector term")
     if spec.has("sharedCounters") and spec.has("devices"):
         spec.invalid("", spec.value, "only one of `sharedCounters` or `devices` is allowed")
 
@@ -137,23 +142,18 @@ def _references(devices: Place) -> None:
 
 @check
 def _device_count(request: Place) -> None:
-    if request.text("allocationMode") == "All" and (count := request.number("count")):
+    mode, count = request.text("allocationMode", "ExactCount"), request.number("count")
+    if mode == "All" and count:
         request.invalid("count", count, "must not be specified when allocationMode is 'All'")
-
-
-@check
-def _usable_count(request: Place) -> None:
-    if request.text("allocationMode", "ExactCount") == "ExactCount":
-        check_range(request, "count", 1)
+    elif mode == "ExactCount" and count is not None and count <= 0:
+        request.invalid("count", count, "must be greater than zero")
 
 
 @check
 def _constraint(constraint: Place) -> None:
+    rule = "a fully qualified name must be a domain and a name separated by a slash"
     for name in constraint.fields_set("matchAttribute", "distinctAttribute"):
-        attribute, rule = (
-            constraint.text(name),
-            "a fully qualified name must be a domain and a name separated by a slash",
-        )
+        attribute = constraint.text(name)
         _check_qualified_name(constraint, name, attribute)
         if "/" not in attribute:
             constraint.invalid(name, attribute, rule)
