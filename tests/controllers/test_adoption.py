@@ -89,6 +89,21 @@ def test_an_adopted_pod_keeps_its_other_owners() -> None:
     assert second["controller"] is second["blockOwnerDeletion"] is True
 
 
+@KINDS
+@pytest.mark.parametrize("is_controller", [{}, {"controller": False}])
+def test_an_owner_that_is_not_the_controller_becomes_it(kind: str, is_controller: Raw) -> None:
+    """The reference that is there changes; there is no second one."""
+    rig = rig_of(kind, owner(kind, **({"completions": 1} if kind == "Job" else {})))
+    (name,) = rig.active()
+    (reference,) = rig.get("Pod", name)["metadata"]["ownerReferences"]
+    named = {field: reference[field] for field in ("apiVersion", "kind", "name", "uid")}
+
+    rig.patch("Pod", name, {"metadata": {"ownerReferences": [{**named, **is_controller}]}})
+
+    assert rig.get("Pod", name)["metadata"]["ownerReferences"] == [reference]
+    assert rig.active() == [name]
+
+
 def test_surplus_pods_are_adopted_and_then_deleted() -> None:
     rig = rig_of("ReplicaSet", *(orphan(f"web-{number}") for number in range(3)), owner("ReplicaSet"))
 

@@ -198,7 +198,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             for object_ in orphans.matching(workload.object.metadata.namespace, selector):
                 if self._may_own(workload, object_):
                     self._expectations.expect(uid, owned_pods.label_of(object_), now)
-                    actions.append(owned_pods.claim_of(object_, "", label, finalizer, by=workload.object))
+                    actions.append(owned_pods.claim_of(object_, uid, label, finalizer, by=workload.object))
         pods = self._pods.of(uid).all.values() if uid in self._have_strays else ()
         others = [each.object for each in self._owned.of(uid) if type(each.object) in self._orphans]
         owned: list[Kubernetes] = [*(each.pod for each in pods), *others]
