@@ -5,7 +5,7 @@ Source: for the restart backoff, pkg/kubelet/kuberuntime (doBackOff) and k8s.io/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -169,9 +169,8 @@ def is_running(pod: Pod) -> bool:
     return pod.status.phase == "Running" and bool(pod.spec.node_name)
 
 
-def pod_uses(node: Node | None, pods: Iterable[Pod]) -> dict[str, Use]:
-    """Return the use of the running pods by uid; ``pods`` are all on the node. Without a node, cpu is unlimited."""
-    running = [pod for pod in pods if is_running(pod)]
+def pod_uses(node: Node | None, running: Collection[Pod]) -> dict[str, Use]:
+    """Return the use of the running pods of a node by uid. Without a node, cpu is unlimited."""
     wants = [cpu_want(pod) for pod in running]
     usable = [want.usable_milli for want in wants]
     got = usable if node is None else shared_cpu(wants, node_allocatable(node.status).get(CPU, 0))
