@@ -46,6 +46,10 @@ def problems(type_: str, value: dict[str, Any]) -> list[str]:
         ("PreferredSchedulingTerm", {"weight": 1}, []),
         ("NodeSelector", {}, [".nodeSelectorTerms FieldValueRequired"]),
         ("StatefulSetOrdinals", {"start": -1}, [".start FieldValueInvalid"]),
+        # An empty text counts as set in a field that may say nothing.
+        ("DeviceAttribute", {"string": ""}, []),
+        ("DeviceAttribute", {"string": "", "int": 1}, [" FieldValueInvalid"]),
+        ("FlockerVolumeSource", {"datasetName": "", "datasetUUID": "x"}, []),
         ("HostAlias", {"ip": "10.0.0.1", "hostnames": ["a", "-"]}, [".hostnames[1] FieldValueInvalid"]),
     ],
 )

@@ -118,14 +118,13 @@ class GarbageCollector:
 
     def _observe(self, stored: Stored, is_gone: bool, now: int) -> None:
         uid, before = stored.uid, self._objects.get(stored.uid)
-        after = [] if is_gone else _owners(stored)
         for owner in _owners(before) if before else []:
             left = self._owned.get(owner, {})
             left.pop(uid, None)
             if not left:
                 self._owned.pop(owner, None)
             self._dirty[owner] = None
-        for owner in after:
+        for owner in () if is_gone else _owners(stored):
             self._owned.setdefault(owner, {})[uid] = None
         if is_gone:
             self._objects.pop(uid, None)

@@ -20,7 +20,7 @@ declare(
 CELDeviceSelector: expression!
 CounterSet: counters!
 Device: @device nodeName:subdomain nodeSelector consumesCounters taints attributes
-DeviceAttribute: ^bool|bools|int|ints|string|strings|version|versions*
+DeviceAttribute: ^bool|bools|int|ints|string!|strings|version|versions*
 DeviceClaim: requests#name requests @references constraints config
 DeviceClaimConfiguration: requests## opaque!
 DeviceClassConfiguration: opaque!

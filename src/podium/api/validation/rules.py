@@ -14,7 +14,8 @@ also those in a list or a map, are checked by the rules of their type.
     #name     the items of the list have distinct names, which are DNS labels
     ##field   the items of the list have distinct values of the field; without a field, the texts are distinct
     @check    a function with `check` for what concerns several fields
-    =a|b      exactly one of the fields is set; ^a|b: kube-apiserver calls it invalid, not required, if none is
+    =a|b      exactly one of the fields is set; ^a|b: kube-apiserver calls it invalid, not required, if none is;
+              an empty text or list counts as unset, but for the field a!
     *         Podium relies on the rule: it refuses objects from a cluster, too, if they break it
 
 Such objects are refused at their first problem (`check_usable`), by a check with the words of the report.
@@ -40,7 +41,7 @@ from podium.api.validation.findings import Place
 Check = Callable[[Place], None]
 
 _TOKEN = re.compile(
-    r"(?:@(?P<check>\w+)|(?P<lack>[=^])(?P<one>[\w|]+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?(?:##(?P<distinct>\w*))?)\*?"
+    r"(?:@(?P<check>\w+)|(?P<lack>[=^])(?P<one>[\w|!]+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?(?:##(?P<distinct>\w*))?)\*?"
 )
 _RULES: dict[str, list[str]] = {}
 _LIMITS: dict[str, list[str]] = {}
@@ -138,7 +139,7 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterat
     if token is None:
         raise AssertionError(f"the rule {text} of {type_} is malformed")
     if token["check"] or token["one"]:
-        one = partial(_check_one, names=(token["one"] or "").split("|"), is_required=token["lack"] == "=")
+        one = partial(_check_one, rule=token["one"] or "", is_required=token["lack"] == "=")
         own = _CHECKS[token["check"]] if token["check"] else one
         if applies:
             yield _Rule("", _refusing(own) if is_usability else own, True)
@@ -159,13 +160,13 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterat
 
 
 def _check_required(place: Place, name: str, detail: str, may_be_empty: bool) -> None:
-    value = place.value.get(name)
-    if value is None or (not value and not may_be_empty):
+    if place.value.get(name) is None or not (place.value[name] or may_be_empty):
         place.required(name, detail)
 
 
-def _check_one(place: Place, names: list[str], is_required: bool) -> None:
-    given = [name for name in names if place.value.get(name) not in (None, "", [])]
+def _check_one(place: Place, rule: str, is_required: bool) -> None:
+    names = rule.replace("!", "").split("|")
+    given = [name for name in names if place.value.get(name) not in ((None,) if f"{name}!" in rule else (None, "", []))]
     problem = f"exactly one of {', '.join(f'`{name}`' for name in names)} is required"
     if not given and is_required:
         place.required("", problem)
