@@ -30,15 +30,14 @@ from podium.controllers.workloads.stateful_sets import ordinal_of
 from podium.controllers.workloads.template_revisions import REVISION_LABEL
 from podium.decide.evictions import unsaved_ns
 
-_KUBELET = "TerminationByKubelet"
-_NODE_GONE = "DeletionByPodGC"
+_FAILED_FIRST = ("TerminationByKubelet", "DeletionByPodGC")
 _BY_REASON: Mapping[str, tuple[Cause, str]] = {
     PREEMPTED: ("preemption", "scheduler"),
     EVICTED: ("eviction", ""),
-    _KUBELET: ("pressure", "kubelet"),
+    "TerminationByKubelet": ("pressure", "kubelet"),
     "DeletionByTaintManager": ("taint", "taint-eviction-controller"),
     "DeletionByDeviceTaintManager": ("taint", "device-taint-eviction-controller"),
-    _NODE_GONE: ("node-gone", "pod-garbage-collector"),
+    "DeletionByPodGC": ("node-gone", "pod-garbage-collector"),
 }
 _BY_COMPONENT: Mapping[str, Cause] = {
     "drain": "drain",
@@ -62,7 +61,7 @@ def is_disrupted(pod: Pod) -> bool:
     if pod.status.phase == "Failed":
         # A component has let it fail, as kubelets and the garbage collector do before a deletion.
         target = disruption_target(pod)
-        return target is not None and target.reason in (_KUBELET, _NODE_GONE)
+        return target is not None and target.reason in _FAILED_FIRST
     return pod.metadata.deletion_timestamp is not None and pod.status.phase != "Succeeded"
 
 
