@@ -299,6 +299,7 @@ class _Counts(Struct):
 
     healthy: int = 0
     unhealthy: int = 0
+    excluded: int = 0
     given_up_ns: int | None = None
     waiting: dict[str, None] = {}
 
@@ -390,10 +391,11 @@ class ZoneDisruption:
             counts = self._zones[place]
             counts.healthy += step * (state is True)
             counts.unhealthy += step * (state is False)
+            counts.excluded += step * (state is None)
             self._healthy += step * (state is True)
         has_changed = has_moved or paces != [self.is_total(), *map(self._interval_ns, zones)]
         for (zone, _), counts in zip(counted, zones, strict=True):
-            if not (counts.healthy or counts.unhealthy or any(place == zone for place, _ in self._nodes.values())):
+            if not (counts.healthy or counts.unhealthy or counts.excluded):
                 # A later node is not evicted before the interval is over in any case.
                 self._zones.pop(zone, None)
         return [name for name, (_, state) in self._nodes.items() if not state] if has_changed else []
