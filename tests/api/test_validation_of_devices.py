@@ -137,3 +137,7 @@ def test_junk_in_any_field_is_reported_without_a_traceback(raw: Raw, junk: Any) 
     for path in paths_of(raw):
         if path.count("/") > 1 and "." not in path:
             problems(changed(raw, {path[1:]: junk}))
+
+
+def test_an_attribute_may_have_an_empty_text() -> None:
+    assert problems(changed(SLICE, {"spec.devices.0.attributes.model": {"string": ""}})) == []

@@ -99,9 +99,9 @@ def _slice(spec: Place) -> None:
     is_detailed = any(device.value.get("taints") or device.value.get("consumesCounters") for device in devices)
     spec.check_number("devices", 64 if is_detailed else 128)
     _check_nodes(spec, (*_NODES, "perDeviceNodeSelection"))
-    terms = spec.child_or_empty("nodeSelector").entries("nodeSelectorTerms")
-    if len(terms) > 1:
-        spec.child_or_empty("nodeSelector").invalid("nodeSelectorTerms", [], "must have exactly one node selector term")
+    selector = spec.child_or_empty("nodeSelector")
+    if len(selector.entries("nodeSelectorTerms")) > 1:
+        selector.invalid("nodeSelectorTerms", [], "must have exactly one node selector term")
     if spec.has("sharedCounters") and spec.has("devices"):
         spec.invalid("", spec.value, "only one of `sharedCounters` or `devices` is allowed")
 
