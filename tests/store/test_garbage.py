@@ -218,7 +218,7 @@ def test_an_owner_of_a_kind_that_the_cluster_does_not_have_counts_as_there() -> 
 def test_a_reference_in_an_api_version_that_is_not_served_collects_nothing_while_its_owner_lives(
     unserved: str, *, absent_is_gone: bool
 ) -> None:
-    """[TestConflictingData]: nobody knows what such a reference means; that of another kind is wrong."""
+    """[TestConflictingData]: the meaning of such a reference is unknown; that of another kind is wrong."""
     store = Store()
     owned = config_map("owned", store.create(config_map("owner"), now=0))
     owned["metadata"]["ownerReferences"][0]["apiVersion"] = unserved

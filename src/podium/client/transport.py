@@ -54,11 +54,12 @@ class TransportSettings:
 
 @dataclass(slots=True)
 class TransportCounts:
-    """Counters of requests: sent, repeated, unanswered; and of dropped Events."""
+    """Counters of requests: sent, repeated, unanswered, and checked for their effect; and of dropped Events."""
 
     sent: int = 0
     waited: int = 0
     lost: int = 0
+    checked: int = 0
     dropped_events: int = 0
 
 
@@ -192,6 +193,7 @@ class HTTPTransport:
                 pass
             case _:
                 return None
+        self.counts.checked += 1
         try:
             response = await self._ask(Request(verb="get", kind=kind, key=key))
         except (NoAnswerError, StoreError):

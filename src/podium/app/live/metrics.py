@@ -94,7 +94,7 @@ def _of_cluster(prefix: str, cluster: LiveCluster, sent: TransportCounts | None)
     found = {name: sum(getattr(machine.counts, name) for machine in machines) for name in _COUNTS}
     yield _sums("podium_reflector", {**found, "unreadable": sum(machine.reader.failed for machine in machines)})
     if sent is not None:
-        names = ("sent", "waited", "lost", "looked", "dropped_events")
+        names = ("sent", "waited", "lost", "checked", "dropped_events")
         yield _sums("podium_requests", {name: getattr(sent, name) for name in names})
 
 

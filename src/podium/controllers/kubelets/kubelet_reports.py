@@ -17,7 +17,7 @@ from podium.api.times import format_time, time_of
 from podium.api.use import CRASH_LOOP, OUT_OF_MEMORY
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
 from podium.controllers.kubelets.pod_run import PodRun
-from podium.controllers.kubelets.references import Obstacle
+from podium.controllers.kubelets.references import StartObstacle
 from podium.decide.kubelet import Refusal
 
 KUBELET = "kubelet"
@@ -43,7 +43,7 @@ def started(run: PodRun, now: int) -> ReportStatus:
     return _report(run, "Running", ready, start_ns=run.active_ns if is_first else None, statuses=statuses)
 
 
-def blocked(run: PodRun, obstacle: Obstacle) -> ReportStatus:
+def blocked(run: PodRun, obstacle: StartObstacle) -> ReportStatus:
     """Report that the containers do not start because an object is missing."""
     statuses = container_statuses(run, {"waiting": obstacle.waiting}, run.last_exit)
     phase = "Pending" if run.last_exit is None else "Running"

@@ -26,7 +26,7 @@ _MOUNT = "FailedMount"
 _IN_VOLUME, _IN_VARIABLE = "references non-existent {what} key: {key}", "couldn't find key {key} in {kind} {object}"
 
 
-class Obstacle(msgspec.Struct, frozen=True):
+class StartObstacle(msgspec.Struct, frozen=True):
     """Why containers do not start: the object that they wait for, the Event's reason and message, and their state."""
 
     needed: _Reference
@@ -53,27 +53,27 @@ class References:
         before = exchange(self._needed, pod, needed)
         self._waiting.replace(pod, filter(None, (before,)), filter(None, (needed,)))
 
-    def obstacles(self, pod: Raw, *, is_restart: bool = False) -> Iterator[Obstacle]:
+    def obstacles(self, pod: Raw, *, is_restart: bool = False) -> Iterator[StartObstacle]:
         """Yield the obstacles to the start of a pod in order; restarted containers keep volumes and devices."""
         if not is_restart:
             yield from self._of_volumes(pod)
             yield from self._of_devices(pod)
         yield from self._of_variables(pod)
 
-    def _of_volumes(self, pod: Raw) -> Iterator[Obstacle]:
+    def _of_volumes(self, pod: Raw) -> Iterator[StartObstacle]:
         meta = pod["metadata"]
         for volume in objects_at(pod, "spec", "volumes"):
             name, claim = volume["name"], value_at(volume, "persistentVolumeClaim", "claimName")
             for source in (volume, *objects_at(volume, "projected", "sources")):
                 for needed, problem in self._lacking(meta["namespace"], source, _IN_VOLUME):
-                    yield Obstacle(needed, _MOUNT, f'MountVolume.SetUp failed for volume "{name}" : {problem}')
+                    yield StartObstacle(needed, _MOUNT, f'MountVolume.SetUp failed for volume "{name}" : {problem}')
             if volume.get("ephemeral") is not None:
                 claim = f"{meta['name']}-{name}"
             needed = _CLAIM, f"{meta['namespace']}/{claim}"
             if claim is not None and (problem := self._claim_problem(needed, claim)):
                 lists = f"unmounted volumes=[{name}], unattached volumes=[], failed to process volumes=[{name}]"
                 message = f"Unable to attach or mount volumes: {lists}: error processing PVC {needed[1]}: {problem}"
-                yield Obstacle(needed, _MOUNT, message)
+                yield StartObstacle(needed, _MOUNT, message)
 
     def _claim_problem(self, needed: _Reference, name: str) -> str:
         claim = self._objects.get(needed)
@@ -83,7 +83,7 @@ class References:
             return "PVC is being deleted"
         return "" if value_at(claim, "status", "phase") == "Bound" else "PVC is not bound"
 
-    def _of_devices(self, pod: Raw) -> Iterator[Obstacle]:
+    def _of_devices(self, pod: Raw) -> Iterator[StartObstacle]:
         """Yield why device claims are not ready: they must be allocated, and reserved for the pod."""
         meta = pod["metadata"]
         made = {one["name"]: one.get("resourceClaimName") for one in objects_at(pod, "status", "resourceClaimStatuses")}
@@ -103,16 +103,16 @@ class References:
             elif value_at(raw, "status", "allocation") is None:
                 problem = f"ResourceClaim {claim}: claim not allocated"
             message = f"Failed to prepare dynamic resources: prepare dynamic resources: {problem}"
-            yield Obstacle(needed, "FailedPrepareDynamicResources", message)
+            yield StartObstacle(needed, "FailedPrepareDynamicResources", message)
 
-    def _of_variables(self, pod: Raw) -> Iterator[Obstacle]:
+    def _of_variables(self, pod: Raw) -> Iterator[StartObstacle]:
         spec, namespace = pod["spec"], pod["metadata"]["namespace"]
         for container in (*objects_at(spec, "initContainers"), *objects_at(spec, "containers")):
             values = (object_at(variable, "valueFrom") for variable in objects_at(container, "env"))
             for source in (*objects_at(container, "envFrom"), *values):
                 for needed, problem in self._lacking(namespace, source, _IN_VARIABLE):
                     state = {"reason": "CreateContainerConfigError", "message": problem}
-                    yield Obstacle(needed, "Failed", f"Error: {problem}", state)
+                    yield StartObstacle(needed, "Failed", f"Error: {problem}", state)
 
     def _lacking(self, namespace: str, source: Raw, lacks_key: str) -> Iterator[tuple[_Reference, str]]:
         """Yield the lacking object of a source, or one that lacks a key, with the problem; none if it is optional."""

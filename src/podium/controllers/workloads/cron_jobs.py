@@ -109,7 +109,7 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         return [*actions, self._create_named(workload, _new_job(workload, due_ns), now)]
 
     def _forget_history(self, workload: _Workload, owned: list[_Job], now: int) -> list[Action]:
-        """Delete the oldest Jobs beyond the limits, of the successful and of the failed ones, whoever created them."""
+        """Delete the oldest Jobs beyond the limits, of the successful and of the failed ones, of any creator."""
         spec = workload.object.spec
         actions: list[Action] = []
         limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
