@@ -41,10 +41,11 @@ from podium.app.bench.measurement import (
     write_measurements,
 )
 from podium.app.bench.scheduling import WorkloadRun, measure_scheduling
-from podium.app.bench.simulating import SimulationInput, make_trace, measure_simulation
+from podium.app.bench.simulating import SimulationInput, measure_simulation
 from podium.app.console.command import podium
 from podium.app.console.page import Page
 from podium.app.library import load
+from podium.sim.trace_import import Trace, node_object, pod_object
 from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
 
 RELEASE = CLUSTER_RELEASE
@@ -115,32 +116,30 @@ def test_counted_attempts_are_not_among_the_timed_ones(monkeypatch: pytest.Monke
 
 
 def test_a_simulation_benchmark_is_repeatable_and_written() -> None:
-    (first, written), (again, _) = (measure_simulation(SimulationInput((), 8, 10), RELEASE) for _ in range(2))
+    (first, written), (again, _) = (measure_simulation(SimulationInput((), 8), RELEASE) for _ in range(2))
 
     assert settled(first) == settled(again)
-    assert (first.nodes, first.pods, first.counts["bound"]) == (8, 10, 10)
-    assert (written.workload, written.pods) == ("simulation-json", 10)
+    # All but the one that fits nowhere.
+    assert (first.nodes, first.pods, first.counts["bound"]) == (8, 81, 80)
+    assert (written.workload, written.pods) == ("simulation-json", 81)
     assert written.counts["bytes"] > 1000
+
+
+def small_trace() -> Trace:
+    """Return a trace of three nodes and four pods that end."""
+    nodes = [node_object(f"n{number}", {}, {"cpu": "8", "memory": "8Gi"}) for number in range(3)]
+    pods = [pod_object(f"p{number}", {}, {"cpu": "1"}, {}, seconds=60) for number in range(4)]
+    return Trace("gpu-trace", nodes, list(enumerate(pods)))
 
 
 def test_a_story_from_files_is_played_in_place_of_the_made_one(tmp_path: Path) -> None:
     file = tmp_path / "trace.json"
     with file.open("wb") as stream:
-        make_trace(3, 4).write(stream)
+        small_trace().write(stream)
 
-    (measured, _) = measure_simulation(SimulationInput((str(file),), 8, 10), RELEASE)
+    (measured, _) = measure_simulation(SimulationInput((str(file),), 8), RELEASE)
 
     assert (measured.nodes, measured.pods, measured.counts["bound"]) == (3, 4, 4)
-
-
-def test_a_made_trace_is_the_same_for_the_same_seed_and_its_pods_arrive_and_end() -> None:
-    documents = list(make_trace(20, 30, seed=3).documents())
-
-    assert list(make_trace(20, 30, seed=3).documents()) == documents
-    assert list(make_trace(20, 30, seed=4).documents()) != documents
-    steps = documents[-1]["spec"]["steps"]
-    assert sum(len(step["apply"]) for step in steps) == 30
-    assert all("podium.dev/duration" in json.dumps(pod) for step in steps for pod in step["apply"])
 
 
 def test_a_loaded_dump_is_asked_further_questions() -> None:
@@ -250,7 +249,7 @@ def test_a_cluster_is_played_in_place_of_the_made_story_and_nothing_of_it_is_lef
 ) -> None:
     (tmp_path / "left").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "left"))
-    *objects, scenario = make_trace(3, 4).documents()
+    *objects, scenario = small_trace().documents()
     story = tmp_path / "story.json"
     story.write_text(json.dumps(scenario))
     server = FakeAPIServer({**raw, "metadata": {**raw["metadata"], "uid": raw["metadata"]["name"]}} for raw in objects)

@@ -201,9 +201,7 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "spread": WorkloadSpec("hard topology spread over three zones", 5000, 3000),
     "unschedulable": WorkloadSpec("a fifth of the pods never fit", 5000, 3000),
     "mixed-churn": WorkloadSpec("pods of several kinds while pods end and nodes change", 5000, 3000),
-    "simulation": WorkloadSpec(
-        "GPU fleets and jobs that come and end, with all controllers; then its answer as JSON", 1500, 8000
-    ),
+    "simulation": WorkloadSpec("controllers create the pods of such a cluster; then its answer as JSON", 1000),
     "load": WorkloadSpec("podium explain on a dump of an EKS-like cluster, to the first answer", 3000),
     "question": WorkloadSpec("one more question about such a dump, once it is loaded", 3000),
     "snapshot": WorkloadSpec("podium snapshot of that dump", 3000),
@@ -228,8 +226,7 @@ _SCHEDULING = (
 )
 USUAL = (
     *_SCHEDULING,
-    WorkloadSize("simulation", 1500, 2000),
-    *(WorkloadSize(name, 300) for name in (*COMMANDS, "question")),
+    *(WorkloadSize(name, 300) for name in ("simulation", *COMMANDS, "question")),
 )
 """What runs when no workload is named: about two minutes."""
 
@@ -250,7 +247,7 @@ def measure(wanted: WorkloadSize, files: tuple[str, ...], release: ReleaseChoice
     if name == "question":
         return [measure_questions(nodes, release)]
     if name == "simulation":
-        return measure_simulation(SimulationInput(files, nodes, pods), release)
+        return measure_simulation(SimulationInput(files, nodes), release)
     return [measure_command(name, nodes)]
 
 
