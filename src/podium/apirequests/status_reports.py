@@ -130,10 +130,7 @@ def strategic_diff(old: Raw, new: Raw, schema: MergeSchema) -> Raw:
             _diff_list(patch, field, before, value, schema)
         else:
             patch[field] = value
-    for field in old:
-        if field not in new:
-            patch[field] = None
-    return patch
+    return patch | {field: None for field in old if field not in new}
 
 
 def _diff_list(patch: Raw, field: str, old: list[Any], new: list[Any], schema: MergeSchema) -> None:

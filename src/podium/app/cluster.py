@@ -360,8 +360,7 @@ class KeyedObjects:
     def without(self, names: Iterable[str]) -> KeyedObjects:
         """Return a copy without some objects. Raises InputError for an unknown object."""
         documents, gone = self.documents.copy(), list(self.gone)
-        for place in dict.fromkeys(place_of(self.find(name)) for name in names):
-            gone.append(documents.pop(place))
+        gone += [documents.pop(place) for place in dict.fromkeys(place_of(self.find(name)) for name in names)]
         return replace(self, documents=documents, gone=tuple(gone))
 
     def with_documents(self, later: Iterable[Document]) -> KeyedObjects:

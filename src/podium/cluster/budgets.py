@@ -8,6 +8,7 @@ rates.
 from __future__ import annotations
 
 from bisect import insort
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
@@ -105,7 +106,7 @@ class Budgets:
         self._budgets: dict[str, dict[str, Budget]] = {}
         self._requiring: dict[str, QueryIndex[str]] = {}
         # By namespace and class, the sorted names of the budgets that count the class.
-        self._over: dict[str, WeakKeyDictionary[PodClass, list[str]]] = {}
+        self._over = defaultdict[str, WeakKeyDictionary[PodClass, list[str]]](WeakKeyDictionary)
         self._now = 0
         self._next_change_ns: int | None = None
         self.changes: BoundedLog[Budget] = BoundedLog(_LOG_LIMIT)
@@ -179,9 +180,7 @@ class Budgets:
         here = self._budgets.get(pod_class.namespace)
         if here is None:
             return iter(())
-        names_of = self._over.get(pod_class.namespace)
-        if names_of is None:
-            names_of = self._over[pod_class.namespace] = WeakKeyDictionary()
+        names_of = self._over[pod_class.namespace]
         names = names_of.get(pod_class)
         if names is None:
             found = self._requiring[pod_class.namespace].candidates(pod_class.labels.items())

@@ -41,10 +41,8 @@ def document_path(api_version: str) -> str:
 def definition_of(custom: Raw | None, api_version: str) -> Raw | None:
     """Return the structural schema of a CustomResourceDefinition for a version, or None."""
     version = api_version.rpartition("/")[2]
-    for served in objects_at(custom, "spec", "versions"):
-        if served.get("name") == version:
-            return object_at(served, "schema", "openAPIV3Schema") or None
-    return None
+    served = (each for each in objects_at(custom, "spec", "versions") if each.get("name") == version)
+    return object_at(next(served, None), "schema", "openAPIV3Schema") or None
 
 
 def document(

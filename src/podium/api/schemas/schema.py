@@ -152,10 +152,8 @@ def other_form_of(api_version: str, kind: str) -> Object | None:
 
 def type_in(api_version: str, name: str) -> Object | None:
     """Return the type with that name in an API version, or None."""
-    for key in (f"{api_version}.{name}", name):
-        if key in _types() and _types()[key].api_version == api_version:
-            return Object(key)
-    return None
+    found = (key for key in (f"{api_version}.{name}", name) if key in _types())
+    return next((Object(key) for key in found if _types()[key].api_version == api_version), None)
 
 
 def is_type(name: str) -> bool:

@@ -141,9 +141,7 @@ _check_of = lru_cache(maxsize=256)(_Check)
 
 
 def _exceed(limits: tuple[_Limit, ...], value: Any, path: _Path, found: list[Finding]) -> None:
-    for limit in limits:
-        if not limit.holds(value):
-            found.append(limit.finding(_text(path), value))
+    found += [limit.finding(_text(path), value) for limit in limits if not limit.holds(value)]
 
 
 def _text(path: _Path) -> str:

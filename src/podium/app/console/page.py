@@ -116,7 +116,7 @@ class Page:
         for note in table.naming.notes:
             self.paragraph(Cell(note, "dim"), indent=indent, hanging=GAP)
         for line in table.lines():
-            self._lines.append((" " * indent + "".join(map(self._painted, line))).rstrip())
+            self.line(*line, indent=indent)
 
     def table(
         self,

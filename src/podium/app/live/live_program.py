@@ -374,8 +374,7 @@ class LiveProgram(ABC):
         if self._cluster is not None:
             if self._cluster.unsynced:
                 problems["informer-sync"] = f"watch caches are not synced: {', '.join(self._cluster.unsynced)}"
-            for name, problem in self._cluster.runtime.failures.items():
-                problems[name] = problem
+            problems |= self._cluster.runtime.failures
         return problems
 
 

@@ -30,6 +30,7 @@ from podium.server.http.handler import health_text
 from podium.server.http.security import TLS, is_foreign_host, is_loopback, read_token, ssl_context
 
 _COUNTS = ("lists", "watches", "broken", "expired")
+_SUMS = "How often something happened since the start."
 Documents = Mapping[str, Callable[[], tuple[bytes, str]]]
 Posts = Mapping[str, Callable[[web.Request], Awaitable[web.Response]]]
 """The answers to POST requests by path, for clients without a token."""
@@ -86,16 +87,16 @@ class MetricsCollector(Collector):
 
 def _of_cluster(prefix: str, cluster: LiveCluster, sent: TransportCounts | None) -> Iterator[Metric]:
     """Yield the metrics of the watch caches and the requests."""
-    cache = GaugeMetricFamily(f"{prefix}_cache_size", "Number of nodes and pods in the cache.", labels=["type"])
-    for name, kind in (("nodes", "Node"), ("pods", "Pod")):
-        cache.add_metric([name], len(cluster.reflectors[kind].machine.known))
-    yield cache
+    kinds = (("nodes", "Node"), ("pods", "Pod"))
+    sizes = {name: len(cluster.reflectors[kind].machine.known) for name, kind in kinds}
+    yield _family(f"{prefix}_cache_size", "Number of nodes and pods in the cache.", "type", sizes)
     machines = [reflector.machine for reflector in cluster.reflectors.values()]
     found = {name: sum(getattr(machine.counts, name) for machine in machines) for name in _COUNTS}
-    yield _sums("podium_reflector", {**found, "unreadable": sum(machine.reader.failed for machine in machines)})
+    found["unreadable"] = sum(machine.reader.failed for machine in machines)
+    yield _family("podium_reflector", _SUMS, "what", found)
     if sent is not None:
         names = ("sent", "waited", "lost", "checked", "dropped_events")
-        yield _sums("podium_requests", {name: getattr(sent, name) for name in names})
+        yield _family("podium_requests", _SUMS, "what", {name: getattr(sent, name) for name in names})
 
 
 def of_ledger(tallies: DisruptionTotals) -> Iterator[Metric]:
@@ -105,16 +106,20 @@ def of_ledger(tallies: DisruptionTotals) -> Iterator[Metric]:
         ("podium_disruptions_in_vain", "Disruptions in vain, by cause.", tallies.in_vain),
         ("podium_disruption_lost_seconds", "Running time that disruptions lost, by cause.", tallies.lost_seconds),
     ):
-        family = CounterMetricFamily(name, help_text, labels=["cause"])
-        for cause, number in sorted(numbers.items()):
-            family.add_metric([cause], number)
-        yield family
+        yield _family(name, help_text, "cause", dict(sorted(numbers.items())), CounterMetricFamily)
 
 
-def _sums(name: str, values: Mapping[str, int]) -> Metric:
-    family = GaugeMetricFamily(name, "How often something happened since the start.", labels=["what"])
-    for what, value in values.items():
-        family.add_metric([what], value)
+def _family(
+    name: str,
+    what: str,
+    label: str,
+    numbers: Mapping[str, float],
+    make: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
+) -> Metric:
+    """Return a metric with one label, and a number for each value of that."""
+    family = make(name, what, labels=[label])
+    for value, number in numbers.items():
+        family.add_metric([value], number)
     return family
 
 
@@ -191,13 +196,9 @@ class Metrics(ProgramMetrics):
         """Register the metric of the pending pods, collected at each scrape."""
 
         def pending() -> Iterator[Metric]:
-            family = GaugeMetricFamily(
-                "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=["queue"]
-            )
             found = queue()
-            for name, place in _QUEUES.items():
-                family.add_metric([name], 0 if found is None else found.count(place))
-            yield family
+            numbers = {name: 0 if found is None else found.count(place) for name, place in _QUEUES.items()}
+            yield _family("scheduler_pending_pods", "Number of pending pods, by the queue type.", "queue", numbers)
 
         self.watch(pending)
 

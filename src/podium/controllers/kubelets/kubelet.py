@@ -5,6 +5,8 @@ Source: pkg/kubelet; controlled-rescheduling.md for pods that wait for others to
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -46,7 +48,7 @@ class Kubelet:
         awaited = self._references if settings.awaits_references else None
         self._hosts = Hosts(settings.release, awaited) if settings.reports_all else None
         self.watches |= REFERENCED if settings.awaits_references else frozenset()
-        self._nodes: dict[str, NodeKubelet] = {}
+        self._nodes = defaultdict[str, NodeKubelet](lambda: NodeKubelet(settings, self._actions, self._hosts))
         # By key, the uid and the node of each bound pod.
         self._pods: dict[str, tuple[str, str]] = {}
         self._deadlines: Deadlines[str] = Deadlines()
@@ -74,12 +76,12 @@ class Kubelet:
     def _on_other(self, observation: Observation, now: int) -> None:
         match observation:
             case Changed(object=Node() as node, raw=raw):
-                self._node(node.metadata.name).show_node(node, raw, now)
+                self._nodes[node.metadata.name].show_node(node, raw, now)
                 self._look_at(node.metadata.name)
             case Deleted(object=Node() as node):
                 if self._hosts is not None:
                     self._hosts.nodes.free(node.metadata.uid)
-                self._node(node.metadata.name).hide_node()
+                self._nodes[node.metadata.name].hide_node()
                 self._look_at(node.metadata.name)
             case Deleted(object=Pod() as pod):
                 self._hide(pod.key)
@@ -88,10 +90,10 @@ class Kubelet:
             case Deleted(object=object_) if self._settings.awaits_references:
                 self._show_referenced(object_.kind, object_.key, None, now)
             case observations.NodeStopped(node=name):
-                self._node(name).fail()
+                self._nodes[name].fail()
                 self._look_at(name)
             case observations.NodeStarted(node=name):
-                self._node(name).recover(now)
+                self._nodes[name].recover(now)
                 self._look_at(name)
             case observations.ContainersExited(node=name, uid=uid) if name in self._nodes:
                 self._nodes[name].finish(uid, now)
@@ -130,7 +132,7 @@ class Kubelet:
             self._pods[key] = uid, name
         if self._hosts is not None:
             self._hosts.show_pod(uid, shown.raw)
-        node = self._nodes.get(name) or self._node(name)
+        node = self._nodes[name]
         has_effect = node.show_pod(pod, shown, now) and self._plan(name, node, node.deadline())
         # It may have waited for the name of a claim.
         return self._show_referenced("Pod", key, None, now) or has_effect or is_replaced
@@ -177,11 +179,6 @@ class Kubelet:
             node = self._nodes[due]
             node.last_deadline = None
             self._plan(due, node, node.tick(now))
-
-    def _node(self, name: str) -> NodeKubelet:
-        if name not in self._nodes:
-            self._nodes[name] = NodeKubelet(self._settings, self._actions, self._hosts)
-        return self._nodes[name]
 
     def _look_at(self, name: str) -> None:
         """Update a node's deadline; forget a deleted node without pods."""

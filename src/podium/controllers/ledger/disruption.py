@@ -12,11 +12,12 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from podium.api.meta import Raw, plain
+from podium.api.meta import Raw, objects_at, plain
 from podium.api.pod import Pod
 from podium.api.quantity import CPU, PODS
 from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.times import time_of
+from podium.store.stored import condition_of
 
 Cause = Literal[
     "preemption",
@@ -212,12 +213,8 @@ class DisruptionTotals:
 
 def since(raw: Raw | None, condition: str) -> int | None:
     """Return since when a condition of an object is true, in nanoseconds since 1970; None if false or unknown."""
-    status = raw.get("status") if raw is not None else None
-    found = status.get("conditions") if isinstance(status, dict) else None
-    for entry in found if isinstance(found, list) else ():
-        if isinstance(entry, dict) and entry.get("type") == condition and entry.get("status") == "True":
-            return time_of(entry.get("lastTransitionTime"))
-    return None
+    found = condition_of(objects_at(raw, "status", "conditions"), condition)
+    return time_of(found.get("lastTransitionTime")) if found.get("status") == "True" else None
 
 
 HOUR_NS = 3_600 * 10**9

@@ -88,9 +88,8 @@ class DeferredResizes:
     def wake(self, node_name: str) -> None:
         """Attempt the pods on a node again, after a change there."""
         placed = self._cluster.placed
-        for uid in self._requests:
-            if uid in placed and placed[uid].node_name == node_name:
-                self._due[uid] = None
+        there = (uid for uid in self._requests if uid in placed and placed[uid].node_name == node_name)
+        self._due |= dict.fromkeys(there)
 
     def attempt(self, now: int) -> list[Action]:
         """Make room for the first pod that is due; return the actions."""

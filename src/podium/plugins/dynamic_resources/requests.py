@@ -208,15 +208,8 @@ def _find(device: api.Device, id_: DeviceID, name: str) -> api.DeviceAttribute |
 
 
 def _value(attribute: api.DeviceAttribute) -> AttributeValue | None:
-    for kind, value in (
-        ("string", attribute.string),
-        ("int", attribute.int_),
-        ("bool", attribute.bool_),
-        ("version", attribute.version),
-    ):
-        if value is not None:
-            return kind, value
-    return None
+    values = {"string": attribute.string, "int": attribute.int_, "bool": attribute.bool_, "version": attribute.version}
+    return next(((kind, value) for kind, value in values.items() if value is not None), None)
 
 
 class EvaluatedRequest(Struct, eq=False):
