@@ -10,6 +10,7 @@ from aiohttp import web
 
 from podium.apirequests.observations import ObjectObservation
 from podium.apirequests.request import Request
+from podium.apirequests.router import Router
 from podium.client import reflector_state as reflecting
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.reflector import Reflector
@@ -17,6 +18,7 @@ from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
 from podium.controllers.observations import Deleted
 from podium.store.api_resources import BUILT_IN, APIResources
+from podium.store.store import Store
 from tests.client.api_server import CUT, APIServer, refusal
 from tests.store.objects import node, pod
 from tests.waiting import GUARD_SECONDS, until
@@ -128,6 +130,21 @@ def test_deletions_missed_by_an_expired_watch_are_reported() -> None:
             server.add(node("n3"))
             await rig.until("changed n1", "changed n2", "gone n1", "changed n3")
             assert rig.machine.counts.lists == 2
+
+    play(story)
+
+
+def test_a_server_whose_store_was_restored_is_listed_again() -> None:
+    async def story(server: APIServer) -> None:
+        server.add(*(pod(f"p{number}") for number in range(9)))
+        async with Rig(server) as rig:
+            restored = Store()
+            restored.create(node("n3"), now=server.now)
+            assert restored.version < rig.machine.version
+            server.store, server.router = restored, Router(restored, takes_history=True)
+            server.cut_watches()
+            await rig.until("changed n1", "changed n2", "gone n1", "gone n2", "changed n3")
+            assert rig.machine.version == restored.version
 
     play(story)
 

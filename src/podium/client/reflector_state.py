@@ -1,8 +1,8 @@
 """The reflector state machine: which request keeps a cache of a kind's objects current.
 
 It requests the objects and their changes in one watch (WatchList); if the server does not support that, a paginated
-list and then a watch. An interrupted watch resumes at the last seen version; if that is too old, everything is listed
-again, and missing objects are reported as deleted.
+list and then a watch. An interrupted watch resumes at the last seen version; if that is too old, or newer than all that
+the server has, everything is listed again, and missing objects are reported as deleted.
 
 This is a state machine without I/O: `ask` returns the next request, and the caller passes in the result.
 
@@ -33,7 +33,8 @@ _ABSENT_WAIT_NS = 60 * SECOND
 _LONGEST_ASKED_WAIT_NS = 300 * SECOND
 # The responses of a server that does not support WatchList or these options.
 _NOT_WATCHED_SO = frozenset((400, 405, 415, 422))
-_TOO_OLD = frozenset(("Expired", "Gone"))
+# Versions that are too old, or newer than what this server knows.
+_NOT_SERVED = frozenset(("Expired", "Gone", "ResourceVersionTooLarge"))
 
 FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * SECOND
 # The backoff is reset after two minutes without a failure.
@@ -171,8 +172,11 @@ class ReflectorState:
             self._relist()
             return []
         self.problem = f"{code} {error.reason}: {error.message}"
-        if code == 410 or error.reason in _TOO_OLD:
+        reasons = {error.reason, *(str(cause.get("reason")) for cause in objects_at(error.details, "causes"))}
+        if code == 410 or reasons & _NOT_SERVED:
+            # A list without a version is consistent, also if the store has been restored and never had this version.
             self.counts.expired += 1
+            self._least_version = 0
             self._relist()
             self._fail(now)
             return []
@@ -188,11 +192,6 @@ class ReflectorState:
             self.is_synced = self.is_absent = True
             self._waits.until_ns = now + _ABSENT_WAIT_NS
             return observed
-        reasons = [cause.get("reason") for cause in objects_at(error.details, "causes")]
-        if code == 504 and "ResourceVersionTooLarge" in reasons:
-            # This server lags behind the one that answered before.
-            self._fail(now, SECOND)
-            return []
         asked_ns = error.details.get("retryAfterSeconds", 0) * SECOND
         self._fail(now, min(asked_ns, _LONGEST_ASKED_WAIT_NS))
         return []
