@@ -21,6 +21,7 @@ from tests.store.objects import Raw
 from tests.waiting import GUARD_SECONDS
 
 URL = "https://127.0.0.1:1/hook"
+SCALE: Raw = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
 Hook = Callable[[Raw], Raw]
 
 
@@ -273,6 +274,36 @@ def test_deletions_and_status_updates_are_reviewed() -> None:
     assert rig.ask("delete", key="default/a").code == 200
     assert rig.ask("patch", "Node", "node-1", subresource="status", body={"status": {"phase": "x"}}).code == 200
     assert seen == [("CREATE", "", False), ("DELETE", "", True), ("UPDATE", "status", False)]
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        ("update", {**SCALE, "metadata": {"name": "a", "namespace": "default"}, "spec": {"replicas": 5}}),
+        ("patch", {"spec": {"replicas": 5}}),
+    ],
+)
+def test_scales_are_reviewed_as_such_by_validating_webhooks_alone(verb: str, body: Raw) -> None:
+    configurations = [webhooks(kind, hook(resource="deployments/scale")) for kind in ("Validating", "Mutating")]
+    rig = Rig(*configurations, check=lambda review: allowed(review, warnings=["large"]))
+    template: Raw = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "a"}}, "template": template}
+    raw = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec}
+    assert rig.ask("create", "Deployment", namespace="default", body=raw).code == 201
+
+    response = rig.ask(verb, "Deployment", "default/a", subresource="scale", body=body)
+    assert (response.code, response.warnings) == (200, ("large",))
+    [call] = rig.calls
+    request = call.body["request"]
+    assert request["kind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    assert request["resource"] == {"group": "apps", "version": "v1", "resource": "deployments"}
+    assert (request["operation"], request["subResource"], request["name"]) == ("UPDATE", "scale", "a")
+    assert [request[name]["spec"]["replicas"] for name in ("object", "oldObject")] == [5, 1]
+    rig.hooks["check"] = denying(code=403, message="too many")
+    assert rig.ask("patch", "Deployment", "default/a", subresource="scale", body={"spec": {"replicas": 9}}).code == 403
+    scale = rig.ask("get", "Deployment", "default/a", subresource="scale").object
+    assert scale is not None
+    assert scale["spec"] == {"replicas": 5}
 
 
 def test_connections_to_pods_are_reviewed_before_they_are_refused() -> None:

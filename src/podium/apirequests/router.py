@@ -19,10 +19,12 @@ from podium.apirequests.admission.webhooks import Webhooks
 from podium.apirequests.authorization import GRANTING, Authorizer, check_grant
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
-from podium.store.api_resources import APIResource
+from podium.store.api_resources import SCALE, APIResource
 from podium.store.custom_kinds import DEFINITION
 from podium.store.errors import StoreError, invalid_fields, too_large_object, unknown_kind
 from podium.store.store import Store
+from podium.store.stored import Stored
+from podium.store.verbs.updates import scale_of
 from podium.store.version_conversion import refused_as
 from podium.store.webhook_calls import WebhookAnswers
 
@@ -172,14 +174,14 @@ class Router:
 
     def is_admitted(self, request: Request) -> bool:
         """Return whether policies or webhooks may be asked about a request."""
-        is_write = request.verb in _ADMITTED and request.subresource in ("", "status")
+        is_write = request.verb in _ADMITTED and request.subresource in ("", "status", SCALE.name)
         return is_write and self.store.has_any(CONFIGURING)
 
     def _admitted(self, handle: _Handle, request: Request, now: int) -> Response:
         """Answer a request as far as policies and webhooks admit it. Call it in a transaction.
 
-        Mutating ones are asked before a write is checked, validating ones before it is committed. Raises StoreError for
-        a request that is denied, and CallNeededError for one that needs the answer of a webhook.
+        Mutating ones are asked before a write is checked, but not about scales; validating ones before it is committed.
+        Raises StoreError for a request that is denied, and CallNeededError for one that needs the answer of a webhook.
         """
         context, resource = self._context, self.store.resources.named(request.kind)
         if not self.is_admitted(request) or resource.name in EXEMPT:
@@ -187,7 +189,12 @@ class Router:
         warnings: list[str] = []
         previous = self.store.find(request.kind, request.key) if request.key else None
         api_version = request.api_version if resource.is_custom else ""
-        old = None if previous is None else previous.served_as(api_version).raw
+        is_scale = request.subresource == SCALE.name
+
+        def seen_of(stored: Stored | None) -> Raw | None:
+            return None if stored is None else scale_of(stored) if is_scale else stored.served_as(api_version).raw
+
+        old = seen_of(previous)
         seen = AdmissionAttributes(
             operation="UPDATE" if old is not None else "CREATE",
             resource=resource,
@@ -213,11 +220,11 @@ class Router:
                         raw = changed if resource.is_custom else context.completed(resource, changed, now)
                 return raw
 
-            with self.store.admitted_by(mutated):
+            with nullcontext() if is_scale else self.store.admitted_by(mutated):
                 response = handle(context, request, now)
-            if response.stored is not None:
-                raw = _uncommitted(response.stored.served_as(api_version).raw, old)
-                self._validate(replace(seen, object=raw), warnings)
+            written = response.object if is_scale else seen_of(response.stored)
+            if written is not None:
+                self._validate(replace(seen, object=_uncommitted(written, old)), warnings)
         return msgspec.structs.replace(response, warnings=(*response.warnings, *warnings)) if warnings else response
 
     def _no_connection(self, resource: APIResource, request: Request) -> StoreError:

@@ -426,6 +426,8 @@ class AdmissionAttributes:
         """Return the request as policies and webhooks see it."""
         group, _, version = self.api_version.rpartition("/")
         kind = {"group": group, "version": version, "kind": self.resource.kind}
+        if self.subresource == api_resources.SCALE.name:
+            kind = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
         resource = {"group": group, "version": version, "resource": self.resource.plural}
         parts = {"subResource": self.subresource, "requestSubResource": self.subresource}
         options = {"kind": f"{self.operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
