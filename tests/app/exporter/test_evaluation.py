@@ -114,6 +114,12 @@ def test_pending_pods_are_counted_by_the_kind_of_obstacle() -> None:
     assert found == {"too-large": 2, "placed": 1, "selection": 1}
 
 
+def test_a_pod_waits_for_room_on_the_nodes_that_it_may_use_whatever_most_nodes_lack() -> None:
+    nodes = [*(node(f"n{index}", cpu=1) for index in range(5)), node("large", cpu=4)]
+    full = Workload("full", ["large"], milli=3000)
+    assert evaluation(cluster_of(nodes, full, Workload("next", ["", ""], milli=2000))).pending == {"resource": 2}
+
+
 def test_nodes_with_ready_pods_of_a_budget_that_allows_nothing_cannot_be_drained() -> None:
     objects = cluster_of([node("n1"), node("n2"), node("n3")], Workload("web", ["n1", "n2"]), Workload("free", ["n3"]))
     objects["items"] += [budget("web", 0), budget("free", 1)]
@@ -153,20 +159,27 @@ def test_names_of_metrics_follow_the_conventions() -> None:
 def test_the_report_names_what_breaks_first() -> None:
     web = Workload("web", ["n1"] * 3 + ["n2"] * 3)
     answer = report_of(evaluation(cluster_of([node("n1"), node("n2")], web)))
-    assert answer.headline.startswith("pods find no place if one of these fails: 2 of 2 nodes, 1 of 1 zone")
+    assert answer.headline == "pods find no place if one of these fails: 2 of 2 nodes, 1 of 1 zone, 1 of 1 pool"
     data = answer.to_dict()
     assert [each["first"] for each in data["failures/node"]] == ["ReplicaSet default/web"] * 2
     assert "ReplicaSet default/web" in answer.text
     assert "<html" in answer.html()
 
 
-def test_the_report_counts_the_nodes_of_a_budget_and_names_them_in_json() -> None:
-    web = Workload("web", ["n1"] * 3 + ["n2"] * 3)
-    answer = report_of(evaluation(cluster_of([node("n1"), node("n2"), budget("web", 0, 6)], web)))
-    (section,) = [section for section in answer.sections if section.name == "budgets"]
+def test_the_report_names_budgets_and_workloads_and_has_them_all_in_json() -> None:
+    nodes = [node(f"n{index}") for index in range(4)]
+    web = Workload("web", ["n0", "n1", "n2", "n3"], milli=3000)
+    answer = report_of(evaluation(cluster_of([*nodes, budget("web", 0, 4)], web, Workload("wait", [""]))))
+    shown = {section.name: section for section in answer.sections}
 
-    assert section.rows == (("default/web", "2"),)
-    assert answer.to_dict()["budgets"] == [{"budget": "default/web", "nodes": ("n1", "n2")}]
+    assert shown["budgets"].rows == (("default/web", "n0, n1 and 2 more"),)
+    assert answer.to_dict()["budgets"] == [{"budget": "default/web", "nodes": ("n0", "n1", "n2", "n3")}]
+    first = dict(zip(shown["failures/node"].headings, shown["failures/node"].rows[0], strict=True))
+    assert (first["without preemption"], first["unplaced by workload"]) == ("1", "1 ReplicaSet default/web")
+    assert not any("_" in heading for section in answer.sections for heading in section.headings)
+    (evaluated,) = shown["evaluated"].rows
+    assert evaluated[-1] == "none"
+    assert answer.to_dict()["pending"] == [{"cause": "placed", "pods": 1}]
 
 
 def test_the_report_says_that_there_is_none_yet() -> None:

@@ -277,6 +277,11 @@ class ObstacleGroup(Struct, frozen=True):
     obstacles: frozenset[Obstacle]
     rows: Int64s
 
+    @property
+    def lasts(self) -> bool:
+        """Whether the pod would not fit there even if all other pods ended."""
+        return any(each.type in (TOO_LARGE, TAINT, SELECTION, CORDONED) for each in self.obstacles)
+
 
 def joined(obstacles: Iterable[Obstacle]) -> str:
     """Return the obstacles in one line."""

@@ -207,13 +207,16 @@ def _headroom(decisions: Decisions, shape: Pod) -> Headroom:
 
 
 def _pending(decisions: Decisions) -> dict[str, int]:
-    """Return the number of pending pods by the type of obstacle on most nodes; `placed` if they fit now."""
+    """Return the number of pending pods by the type of obstacle; `placed` if they fit now.
+
+    That is the obstacle on most of the nodes on which it may end, such as a lack of room; if there are none, of all.
+    """
     with decisions.what_if():
         result = decisions.schedule(decisions.pending, preempts=True)
         found = Counter(placed=len(result.placed))
         for blocked in blocked_pods(decisions, result):
-            nearest = next((group.obstacles for group in blocked.nearest), frozenset())
-            cause = blocked.before or min(nearest, key=lambda each: each.order)
+            groups = sorted(blocked.nearest, key=lambda group: group.lasts)
+            cause = blocked.before or min(groups[0].obstacles, key=lambda each: each.order)
             found[cause.type] += len(blocked.pods)
     return {cause: number for cause, number in found.most_common() if number}
 

@@ -14,12 +14,12 @@ from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import Metric as Family
 
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
-from podium.api.times import SECOND, format_duration, format_exact_time
-from podium.app.console.cells import counted
+from podium.api.times import SECOND, format_duration, format_time
+from podium.app.console.cells import counted, listed
 from podium.app.console.page import Section
 from podium.app.exporter import evaluation
 from podium.app.exporter.evaluation import GROUPS, NODE, Evaluation, EvaluationSettings, Group
@@ -28,7 +28,7 @@ from podium.app.forking import forked
 from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram
 from podium.app.live.live_program import ProgramSettings
 from podium.app.live.logs import Log
-from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
+from podium.app.live.metrics import Documents, ProgramMetrics, gauges
 from podium.app.planning.answer import PlanAnswer
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster
@@ -41,6 +41,8 @@ _CAVEATS = (
     "pods of StatefulSets are held until their node is back or its Node object is deleted, and not placed again",
     "two nodes of a pool that fail are the two with the most pods, not every pair",
 )
+_HEADINGS = {"unplaced_alone": "without preemption", "first": "breaks first", "unplaced_by": "unplaced by workload"}
+_MOST_SHOWN = 2
 Metric = tuple[str, str, Iterable[tuple[tuple[str, ...], float]], str]
 # Budgets with rates and caps change with time alone.
 _MOST_SKIPPED = 10
@@ -71,7 +73,7 @@ class ExporterMetrics(ProgramMetrics):
         self.failures = self.counter("podium_evaluation_failures", "Number of evaluations that failed.")
         self.latest: Evaluation | None = None
         self._now = now
-        self.registry.register(MetricsCollector(self._collect))
+        self.watch(self._collect)
 
     @property
     def documents(self) -> Documents:
@@ -82,14 +84,11 @@ class ExporterMetrics(ProgramMetrics):
             "/report.json": lambda: (msgspec.json.encode(report_of(self.latest).to_dict()), "application/json"),
         }
 
-    def _collect(self) -> Iterator[GaugeMetricFamily]:
+    def _collect(self) -> Iterator[Family]:
         """Yield the metrics; none before the first evaluation, so that alerts on absence work."""
         if self.latest is not None:
             for name, labels, samples, what in _metrics(self.latest, self._now()):
-                family = GaugeMetricFamily(f"podium_{name}", what, labels=labels.split())
-                for values, number in samples:
-                    family.add_metric(values, number)
-                yield family
+                yield gauges(f"podium_{name}", what, labels.split(), samples)
 
 
 def _metrics(found: Evaluation, now: int) -> Iterator[Metric]:
@@ -134,31 +133,42 @@ def report_of(found: Evaluation | None) -> PlanAnswer:
         return PlanAnswer("exporter", "the cluster has not been evaluated yet")
     failures = {kind: found.of_kind(kind) for kind in _KINDS}
     shown = {**failures, NODE: [each for each in failures[NODE] if each.outcome != FITS]}
-    fitting = {NODE: f"{len(failures[NODE]) - len(shown[NODE]):,} more fit"}
-    bad = (f"{found.counts[kind, UNPLACED]:,} of {counted(len(failures[kind]), kind)}" for kind in _KINDS)
-    facts = {"at": format_exact_time(found.at_ns), "seconds": round(found.seconds, 1), "skipped": found.skipped}
+    fitting = {NODE: f"the pods of {counted(len(failures[NODE]) - len(shown[NODE]), 'other node')} fit"}
+    kinds = {kind: found.counts[kind, UNPLACED] for kind in _KINDS if failures[kind]}
+    bad = ", ".join(f"{number:,} of {counted(len(failures[kind]), kind)}" for kind, number in kinds.items())
+    facts = {"at": format_time(found.at_ns), "seconds": round(found.seconds, 1), "skipped": found.skipped}
     blocks = [{"budget": budget, "nodes": nodes} for budget, nodes in found.blocks.items()]
+    pending = [{"cause": cause, "pods": number} for cause, number in found.pending.items()]
     drains = f"{counted(found.undrainable, 'node')} cannot be drained now"
     sections = (
         _section("evaluated", "Evaluated", [facts]),
         *(_section(f"failures/{kind}", f"If a {kind} fails", shown[kind], fitting.get(kind, "")) for kind in _KINDS),
         _section("pools", "Node pools", found.pools, "if one node or two fail"),
         _section("headroom", "Headroom", found.headroom, "further pods like these"),
-        _section("pending", "Pending pods", [found.pending] if found.pending else [], "by the kind of obstacle"),
+        _section("pending", "Pending pods", pending, "by the kind of obstacle"),
         _section("budgets", "Budgets in the way of drains", blocks, drains),
     )
     caveats = tuple(Caveat("exporter", text, 0) for text in _CAVEATS)
-    headline = f"pods find no place if one of these fails: {', '.join(bad)}"
+    headline = f"pods find no place if one of these fails: {bad}"
     return PlanAnswer("exporter", headline, sections=sections, caveats=caveats)
 
 
 def _section(name: str, title: str, records: Sequence[object], rest: str = "") -> Section:
-    """Return a table of the records' texts and numbers, and the length of lists; the data has them in full."""
+    """Return a table of the records, with the first names of lists; the data has them in full."""
     data = msgspec.to_builtins(records)
-    rows = tuple(
-        tuple(f"{len(v) if isinstance(v, list | tuple | dict) else v}" for v in each.values()) for each in data
-    )
-    return Section(name, title, rows, tuple(data[0]) if data else (), rest, data)
+    fields = [field for field in (data[0] if data else ()) if field != "scope"]
+    rows = tuple(tuple(_shown(each[field]) for field in fields) for each in data)
+    return Section(name, title, rows, tuple(_HEADINGS.get(field, field) for field in fields), rest, data)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        value = [
+            f"{number:,} {name}"
+            for name, number in sorted(value.items(), key=lambda item: (-item[1], item[0]))
+            if number
+        ]
+    return (listed(value, _MOST_SHOWN) or "none") if isinstance(value, list | tuple) else f"{value}"
 
 
 class LiveExporter(FollowingProgram):
@@ -180,8 +190,7 @@ class LiveExporter(FollowingProgram):
         self._log.info("evaluating", version=str(self.release), interval=format_duration(self._settings.interval_ns))
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        evaluating = asyncio.ensure_future(self._evaluate_repeatedly())
-        ending.callback(evaluating.cancel)
+        ending.callback(asyncio.ensure_future(self._evaluate_repeatedly()).cancel)
 
     async def _evaluate_repeatedly(self) -> None:
         evaluated: tuple[FollowedCluster, int] | None = None
@@ -206,8 +215,7 @@ class LiveExporter(FollowingProgram):
             except PodiumError as error:
                 self.metrics.failures.inc()
                 self._log.error("the evaluation failed", problem=str(error))
-            pause_ns = self._settings.interval_ns - (self.now() - began_ns)
-            await asyncio.sleep(max(pause_ns / SECOND, 0))
+            await asyncio.sleep(max((began_ns + self._settings.interval_ns - self.now()) / SECOND, 0))
 
     async def _evaluate(
         self, cluster: FollowedCluster, began_ns: int, before: Evaluation | None, groups: Collection[Group] | None

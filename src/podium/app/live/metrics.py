@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,6 @@ from podium.server.http.handler import health_text
 from podium.server.http.security import TLS, is_foreign_host, is_loopback, read_token, ssl_context
 
 _COUNTS = ("lists", "watches", "broken", "expired")
-_SUMS = "How often something happened since the start."
 Documents = Mapping[str, Callable[[], tuple[bytes, str]]]
 Posts = Mapping[str, Callable[[web.Request], Awaitable[web.Response]]]
 """The answers to POST requests by path, for clients without a token."""
@@ -87,16 +86,14 @@ class MetricsCollector(Collector):
 
 def _of_cluster(prefix: str, cluster: LiveCluster, sent: TransportCounts | None) -> Iterator[Metric]:
     """Yield the metrics of the watch caches and the requests."""
-    kinds = (("nodes", "Node"), ("pods", "Pod"))
-    sizes = {name: len(cluster.reflectors[kind].machine.known) for name, kind in kinds}
-    yield _family(f"{prefix}_cache_size", "Number of nodes and pods in the cache.", "type", sizes)
+    sizes = (([f"{kind.lower()}s"], len(cluster.reflectors[kind].machine.known)) for kind in ("Node", "Pod"))
+    yield gauges(f"{prefix}_cache_size", "Number of nodes and pods in the cache.", ["type"], sizes)
     machines = [reflector.machine for reflector in cluster.reflectors.values()]
     found = {name: sum(getattr(machine.counts, name) for machine in machines) for name in _COUNTS}
-    found["unreadable"] = sum(machine.reader.failed for machine in machines)
-    yield _family("podium_reflector", _SUMS, "what", found)
+    yield _sums("podium_reflector", {**found, "unreadable": sum(machine.reader.failed for machine in machines)})
     if sent is not None:
         names = ("sent", "waited", "lost", "checked", "dropped_events")
-        yield _family("podium_requests", _SUMS, "what", {name: getattr(sent, name) for name in names})
+        yield _sums("podium_requests", {name: getattr(sent, name) for name in names})
 
 
 def of_ledger(tallies: DisruptionTotals) -> Iterator[Metric]:
@@ -106,21 +103,23 @@ def of_ledger(tallies: DisruptionTotals) -> Iterator[Metric]:
         ("podium_disruptions_in_vain", "Disruptions in vain, by cause.", tallies.in_vain),
         ("podium_disruption_lost_seconds", "Running time that disruptions lost, by cause.", tallies.lost_seconds),
     ):
-        yield _family(name, help_text, "cause", dict(sorted(numbers.items())), CounterMetricFamily)
+        family = CounterMetricFamily(name, help_text, labels=["cause"])
+        for cause, number in sorted(numbers.items()):
+            family.add_metric([cause], number)
+        yield family
 
 
-def _family(
-    name: str,
-    what: str,
-    label: str,
-    numbers: Mapping[str, float],
-    make: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
-) -> Metric:
-    """Return a metric with one label, and a number for each value of that."""
-    family = make(name, what, labels=[label])
-    for value, number in numbers.items():
-        family.add_metric([value], number)
+def gauges(name: str, what: str, labels: Sequence[str], samples: Iterable[tuple[Sequence[str], float]]) -> Metric:
+    """Return a metric of these numbers, each with the values of the labels."""
+    family = GaugeMetricFamily(name, what, labels=labels)
+    for values, number in samples:
+        family.add_metric(values, number)
     return family
+
+
+def _sums(name: str, values: Mapping[str, int]) -> Metric:
+    samples = (([what], value) for what, value in values.items())
+    return gauges(name, "How often something happened since the start.", ["what"], samples)
 
 
 _MAX_ATTEMPTS = 15
@@ -197,8 +196,8 @@ class Metrics(ProgramMetrics):
 
         def pending() -> Iterator[Metric]:
             found = queue()
-            numbers = {name: 0 if found is None else found.count(place) for name, place in _QUEUES.items()}
-            yield _family("scheduler_pending_pods", "Number of pending pods, by the queue type.", "queue", numbers)
+            samples = (([name], 0 if found is None else found.count(place)) for name, place in _QUEUES.items())
+            yield gauges("scheduler_pending_pods", "Number of pending pods, by the queue type.", ["queue"], samples)
 
         self.watch(pending)
 
@@ -226,13 +225,6 @@ class HealthSettings:
     token_file: str = ""
     has_page: bool = False
     page_token_file: str = ""
-
-    @property
-    def tls(self) -> TLS | None:
-        """The certificate and its key; None for plain HTTP."""
-        if not self.certificate_file:
-            return None
-        return TLS(certificate_file=self.certificate_file, key_file=self.key_file)
 
     def check(self) -> None:
         """Raise InputError for an address that other hosts reach without TLS or a token."""
@@ -293,7 +285,9 @@ class Health:
             file = self.settings.page_token_file
             aside = PageHandler(self.pages, self.settings.host, read_token(file) if file else "")
             app.router.add_route("*", "/ui{rest:(/.*)?}", aside.answer)
-        context = ssl_context(settings.tls)
+        certificate, key = settings.certificate_file, settings.key_file
+        tls = TLS(certificate_file=certificate, key_file=key) if certificate else None
+        context = ssl_context(tls)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
         await runner.setup()
         try:
@@ -303,8 +297,8 @@ class Health:
             problem = f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}"
             raise InputError(problem) from None
         self._runner = runner
-        if context is not None and settings.tls is not None:
-            self._reloading = asyncio.ensure_future(self._reload(context, settings.tls))
+        if context is not None and tls is not None:
+            self._reloading = asyncio.ensure_future(self._reload(context, tls))
         port = runner.addresses[0][1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         return f"{'http' if context is None else 'https'}://{host}:{port}"
