@@ -109,7 +109,9 @@ def test_the_webhook_is_called_for_exactly_the_kinds_that_it_decides(objects: li
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    assert asked == {(kind.group, kind.plural) for kind in KINDS.values() if kind.name in DECIDED}
+    decided = [kind for kind in KINDS.values() if kind.name in DECIDED]
+    scaled = {(kind.group, f"{kind.plural}/scale") for kind in decided if kind.has_scale}
+    assert asked == scaled | {(kind.group, kind.plural) for kind in decided}
     assert all(rule["operations"] == ["CREATE", "UPDATE"] for rule in hook_of(objects)["rules"])
 
 

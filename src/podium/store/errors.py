@@ -104,6 +104,12 @@ def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") ->
     return StoreError(403, "Forbidden", f"{resource.kind} {key} is forbidden: {problem}", details, message)
 
 
+def reason_of(message: str) -> str:
+    """Return why admission refused an object, without the object's name, which may be generated."""
+    before, _, reason = message.partition(" is forbidden: ")
+    return reason or before
+
+
 def invalid(
     resource: APIResource, key: str, problem: str, path: str = "", cause: str = "FieldValueInvalid"
 ) -> StoreError:

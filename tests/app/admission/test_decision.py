@@ -11,7 +11,7 @@ from podium.api.input.codec import decode
 from podium.api.meta import Raw
 from podium.api.versions.release import DEFAULT_RELEASE
 from podium.app.admission.decision import MAX_WARNINGS, AdmissionFinding, decide
-from podium.app.admission.webhook import WATCHES, document_of
+from podium.app.admission.webhook import WATCHES, reviewed
 from podium.app.live.followed_cluster import FollowedCluster
 from podium.controllers.observations import Changed
 from podium.framework.settings.configuration import default_configuration
@@ -56,7 +56,10 @@ def job(parallelism: int, kind: str = "Job", **spec: Any) -> Raw:
 def finding(
     cluster: FollowedCluster, raw: Raw, old: Raw | None = None, has_time: Callable[[], bool] = lambda: True
 ) -> AdmissionFinding:
-    given, before = document_of(raw, "shop"), document_of(old, "shop")
+    resource = {"group": raw["apiVersion"].rpartition("/")[0], "resource": f"{raw['kind'].lower()}s"}
+    request: Raw = {"operation": "UPDATE" if old else "CREATE", "namespace": "shop", "resource": resource}
+    request |= {"object": raw, "oldObject": old}
+    given, before = (reviewed(request, name, {}) for name in ("object", "oldObject"))
     assert given is not None
     before_changes = cluster.cluster.nodes.requested.copy()
     found = decide(cluster.decisions(NOW), given, None if before is None else before.object, has_time)
@@ -130,6 +133,79 @@ def test_the_pods_of_a_changed_template_take_the_room_of_the_old_ones() -> None:
     found = finding(cluster, changed, raw)
     assert (found.number, found.waiting) == (8, 0)
     assert finding(cluster, workload("web", 8, kind="StatefulSet")).waiting == 8
+
+
+def test_pods_below_a_partition_and_those_that_are_replaced_on_deletion_keep_their_template() -> None:
+    old = Workload("web", ["n1"] * 3, "StatefulSet")
+    cluster = followed(old, nodes=[node("n1")])
+    raw = next(each for each in old.objects if each["kind"] == "StatefulSet")
+
+    def updated(**spec: Any) -> AdmissionFinding:
+        return finding(cluster, {**raw, "spec": {**raw["spec"], "template": template("web", "2"), **spec}}, raw)
+
+    assert (updated().number, updated().waiting) == (3, 1)
+    partition = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}
+    found = updated(**partition)
+    assert (found.number, found.waiting) == (1, 0)
+    assert updated(updateStrategy={"type": "OnDelete"}).number == 0
+    daemons = workload(kind="DaemonSet")
+    daemons["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    changed = {**daemons, "spec": {**daemons["spec"], "template": template("new", "3")}}
+    assert finding(cluster, changed, daemons).number == 0
+
+
+def test_a_paused_deployment_gets_pods_of_a_new_template_when_it_is_resumed() -> None:
+    def deployment(cpu: str = "9", replicas: int = 3, *, paused: bool) -> Raw:
+        raw = workload(replicas=replicas, cpu=cpu)
+        return {**raw, "spec": {**raw["spec"], "paused": paused}}
+
+    cluster = followed()
+    assert finding(cluster, deployment(paused=True)).number == 0
+    assert finding(cluster, deployment("8", paused=True), deployment(paused=True)).number == 0
+    assert finding(cluster, deployment(paused=False), deployment(paused=True)).waiting == 3
+
+
+def test_pods_that_the_api_server_would_refuse_are_a_warning() -> None:
+    assert warnings(followed(), workload(priorityClassName="none"))[0].startswith(
+        "no pod of this Deployment would be created: no PriorityClass with name none was found"
+    )
+    assert warnings(followed(), job(1, "CronJob", template=template("new", "1", runtimeClassName="kata"))) == (
+        'no pod of this CronJob would be created: pod rejected: RuntimeClass "kata" not found',
+    )
+
+
+def test_a_pod_that_waits_for_a_claim_finds_no_node() -> None:
+    claims = [{"name": "gpu", "resourceClaimName": "missing"}]
+    for raw in (workload(replicas=2, resourceClaims=claims), pod(resourceClaims=claims)):
+        assert 'no node: could not find ResourceClaim "shop/missing"' in warnings(followed(), raw)[0].replace(
+            " now", ""
+        )
+
+
+def test_claims_that_are_made_for_a_created_pod_need_not_exist() -> None:
+    claim = {"metadata": {}, "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "disks"}}
+    raw = pod(volumes=[{"name": "v", "ephemeral": {"volumeClaimTemplate": claim}}])
+    raw["metadata"] |= {"name": "new-1", "uid": "as-the-api-server-gives-it"}
+    cluster = followed()
+    disks = {"provisioner": "disks", "volumeBindingMode": "WaitForFirstConsumer", "metadata": {"name": "disks"}}
+    storage_class = decode({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **disks})
+    assert storage_class is not None
+    cluster.handle(Changed(storage_class), NOW)
+    found = finding(cluster, raw)
+    assert (found.decided, found.waiting) == (1, 0)
+
+
+def test_a_pod_that_is_updated_is_none_of_the_pending_ones_before_it() -> None:
+    waiting = Workload("web", [""], owner="", milli=9000)
+    raw = waiting.objects[0]
+    changed = {**raw, "spec": {**raw["spec"], "nodeSelector": {ZONE: "z"}}}
+    assert finding(followed(waiting), changed, raw).pending == 0
+
+
+def test_the_number_of_existing_replicas_costs_nothing() -> None:
+    for kind in ("Deployment", "StatefulSet"):
+        before, after = (workload(replicas=number, kind=kind) for number in (2**31 - 2, 2**31 - 1))
+        assert (finding(followed(), after, before).number, finding(followed(), after, before).waiting) == (1, 0)
 
 
 def test_each_pod_of_a_stateful_set_has_its_own_claim() -> None:

@@ -29,7 +29,7 @@ from podium.app.live.metrics import HealthSettings
 from podium.client.credentials import ClusterAccess
 from podium.framework.settings.configuration import default_configuration
 from tests.app import forked
-from tests.app.admission.test_decision import pod, workload
+from tests.app.admission.test_decision import job, pod, workload
 from tests.app.processes import START
 from tests.app.serving.lives import up
 from tests.client.api_server import NOW, APIServer
@@ -48,7 +48,9 @@ CONFIGURATION = "podium-admission"
 def review(raw: Raw, operation: str = "CREATE", old: Raw | None = None, **more: Any) -> Raw:
     group, _, version = raw["apiVersion"].rpartition("/")
     kind = {"group": group, "version": version, "kind": raw["kind"]}
-    request = {"uid": "u1", "kind": kind, "operation": operation, "object": raw, "oldObject": old, "namespace": "shop"}
+    resource = {"group": group, "version": version, "resource": f"{raw['kind'].lower()}s"}
+    request: Raw = {"uid": "u1", "kind": kind, "resource": resource, "operation": operation, "namespace": "shop"}
+    request |= {"object": raw, "oldObject": old}
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {**request, **more}}
 
 
@@ -66,12 +68,12 @@ def ask(url: str, body: Any, context: ssl.SSLContext | None = None) -> tuple[int
 Story = Callable[[LiveAdmission, Callable[..., Awaitable[tuple[int, Any]]]], Awaitable[None]]
 
 
-def play(story: Story, settings: AdmissionSettings = SETTINGS, *, waits: bool = True) -> APIServer:
-    """Run the webhook at a cluster of two nodes with 4 CPUs each, while the story lasts."""
+def play(story: Story, settings: AdmissionSettings = SETTINGS, *objects: Raw, waits: bool = True) -> APIServer:
+    """Run the webhook at a cluster of two nodes with 4 CPUs each and these objects, while the story lasts."""
 
     async def run() -> APIServer:
         async with APIServer() as server:
-            server.add(stored_node("n1", cpu=4), stored_node("n2", cpu=4))
+            server.add(stored_node("n1", cpu=4), stored_node("n2", cpu=4), *objects)
             program = LiveAdmission(ClusterAccess(name="test", server=server.url), settings, Log(lambda: NOW, "text"))
             task = asyncio.ensure_future(program.run())
             await until(lambda: program.url)
@@ -117,8 +119,38 @@ def test_other_kinds_and_operations_are_allowed_without_a_decision() -> None:
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
         assert (await post(review(config)))[1]["response"] == silent
         assert (await post(review(pod("9"), "DELETE")))[1]["response"] == silent
+        foreign = {**job(99), "apiVersion": "batch.example.com/v1"}
+        for raw in (foreign, {**workload(replicas=99), "apiVersion": "apps.example.com/v1"}):
+            assert (await post(review(raw)))[1]["response"] == silent
+        for resource in ("pods", ["pods"], {"resource": ["pods"]}, {"group": 1, "resource": {}}):
+            assert (await post(review(pod("9"), resource=resource)))[1]["response"] == silent
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}}
+        pods = {"group": "", "version": "v1", "resource": "pods"}
+        for other in (binding, None, 7):
+            assert (await post(review(pod("9"), resource=pods, object=other)))[1]["response"] == silent
+        assert 'podium_admission_requests_total{kind="other",result="other"} 7.0' in program.metrics.text().decode()
 
     play(story)
+
+
+def test_a_scaled_workload_is_decided_by_its_template() -> None:
+    def scale(name: str, replicas: int) -> Raw:
+        meta = {"name": name, "namespace": "shop"}
+        return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": meta, "spec": {"replicas": replicas}}
+
+    kinds = ("Deployment", "ReplicaSet", "StatefulSet")
+
+    async def story(program: LiveAdmission, post: Any) -> None:
+        for kind in kinds:
+            resource = {"group": "apps", "version": "v1", "resource": f"{kind.lower()}s"}
+            more = {"resource": resource, "subResource": "scale"}
+            warned = (await post(review(scale("new", 12), "UPDATE", scale("new", 3), **more)))[1]["response"]
+            assert warned["warnings"][0] == "1 of 9 replicas finds no node: 2 nodes: Insufficient cpu"
+            for after, before in ((scale("new", 1), scale("new", 3)), (scale("unknown", 99), scale("unknown", 1))):
+                assert "warnings" not in (await post(review(after, "UPDATE", before, **more)))[1]["response"]
+            assert f'kind="{kind}",result="warned"}} 1.0' in program.metrics.text().decode()
+
+    play(story, SETTINGS, *(workload(replicas=3, kind=kind) for kind in kinds))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The admission webhook's own certificate: openssl makes it, and the webhook's configuration holds its authority."""
+"""The admission webhook's own certificate, which openssl makes, and which the webhook's configuration trusts."""
 
 from __future__ import annotations
 
@@ -25,46 +25,44 @@ _KIND = "ValidatingWebhookConfiguration"
 _CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\n?", re.DOTALL)
 _ADDRESS = re.compile(r"[0-9.]+|[0-9a-f:]*:[0-9a-f:.]*")
-# The authority in use, and those of instances that still run or that were restarted.
-_MAX_AUTHORITIES = 4
+# The certificate in use, and those of instances that still run or that were restarted.
+_MAX_TRUSTED = 4
 
 
 @dataclass(slots=True)
 class OwnCertificate:
-    """A certificate and its authority, renewed together; the ``configuration`` is the name of the webhook's.
+    """A certificate that signs itself and is renewed; the ``configuration`` is the name of the webhook's.
 
-    API servers trust the authorities in the configuration. A new one is added there before its certificate is used. The
-    authority's key is deleted at once: it signs one certificate.
+    API servers trust the certificates in the configuration. A new one is added there before it is used.
     """
 
     folder: Path
     configuration: str
     session: Session
-    authority: str = ""
+    certificate: str = ""
 
     async def renew(self) -> None:
-        """Make a certificate for the hosts of the configuration, and publish its authority.
+        """Make a certificate for the hosts of the configuration, and publish it there.
 
         Raises PodiumError without openssl, without the configuration, or if the API server refuses to change it.
         """
         hosts = _hosts(await self._configured())
         if not hosts:
             raise PodiumError(f"{_KIND} {self.configuration} has no webhook with a service or a URL")
-        authority, certificate, key = await asyncio.to_thread(_make, self.folder, hosts)
-        self.authority = authority
+        self.certificate, key = await asyncio.to_thread(_make, self.folder, hosts)
         await self.publish()
         # The key first: a certificate without its key cannot be loaded, and is tried again.
-        for name, text in ((KEY, key), (CERTIFICATE, certificate)):
+        for name, text in ((KEY, key), (CERTIFICATE, self.certificate)):
             write_private(self.folder / name, text)
 
     async def publish(self) -> bool:
-        """Write the authority into the configuration, unless it is there; return whether it was missing."""
+        """Write the certificate into the configuration, unless it is there; return whether it was missing."""
         webhooks, wanted = [], False
         for hook in objects_at(await self._configured(), "webhooks"):
             given = object_at(hook, "clientConfig").get("caBundle") or ""
             known = _PEM.findall(base64.b64decode(given).decode("ascii", "replace"))
-            wanted |= self.authority not in known
-            bundle = "".join([self.authority, *(each for each in known if each != self.authority)][:_MAX_AUTHORITIES])
+            wanted |= self.certificate not in known
+            bundle = "".join([self.certificate, *(each for each in known if each != self.certificate)][:_MAX_TRUSTED])
             encoded = base64.b64encode(bundle.encode()).decode()
             webhooks.append({"name": hook["name"], "clientConfig": {"caBundle": encoded}})
         if wanted:
@@ -101,32 +99,23 @@ def _hosts(configuration: Raw) -> list[str]:
     return sorted(set(found))
 
 
-def _make(folder: Path, hosts: Sequence[str]) -> tuple[str, str, str]:
-    """Return a new authority, a certificate by it for the hosts, and the certificate's key, in PEM."""
+def _make(folder: Path, hosts: Sequence[str]) -> tuple[str, str]:
+    """Return a new certificate for the hosts, which signs itself, and its key, in PEM."""
     openssl = shutil.which("openssl")
     if openssl is None:
         raise InputError("--self-signed needs the program openssl; or give --tls-cert-file and --tls-private-key-file")
     names = ",".join(f"{'IP' if _ADDRESS.fullmatch(host) else 'DNS'}:{host}" for host in hosts)
-    files = authority, authority_key, certificate, key = [
-        folder / name for name in ("ca", "ca-key", "made", "made-key")
-    ]
-    common = ["-x509", "-days", str(VALID_DAYS), *_CURVE, "-batch"]
-    request = (
-        ["-subj", "/CN=podium-admission-ca", "-addext", "keyUsage=critical,keyCertSign", "-out", str(authority)],
-        ["-subj", "/CN=podium-admission", "-addext", f"subjectAltName={names}", "-out", str(certificate)],
-    )
-    signed = ["-CA", str(authority), "-CAkey", str(authority_key), "-addext", "basicConstraints=critical,CA:FALSE"]
+    made = [folder / name for name in ("made", "made-key")]
+    arguments = ["-x509", "-days", str(VALID_DAYS), *_CURVE, "-batch", "-subj", "/CN=podium-admission"]
+    for extension in (f"subjectAltName={names}", "basicConstraints=critical,CA:FALSE"):
+        arguments += ["-addext", extension]
     try:
-        for arguments in (
-            [*common, *request[0], "-keyout", str(authority_key)],
-            [*common, *request[1], *signed, "-keyout", str(key)],
-        ):
-            # The arguments are host names and files of this process; no shell reads them.
-            done = subprocess.run([openssl, "req", *arguments], capture_output=True, text=True, check=False)  # noqa: S603
-            if done.returncode:
-                raise PodiumError(f"openssl cannot make a certificate: {done.stderr.strip()}")
-        texts = tuple(file.read_text(encoding="ascii") for file in (authority, certificate, key))
-        return texts[0], texts[1], texts[2]
+        # The arguments are host names and files of this process; no shell reads them.
+        command = [openssl, "req", *arguments, "-out", str(made[0]), "-keyout", str(made[1])]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise PodiumError(f"openssl cannot make a certificate: {done.stderr.strip()}")
+        return made[0].read_text(encoding="ascii"), made[1].read_text(encoding="ascii")
     finally:
-        for file in files:
+        for file in made:
             file.unlink(missing_ok=True)

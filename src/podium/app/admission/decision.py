@@ -6,17 +6,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
+from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.workloads import WORKLOADS, CronJob, DaemonSet, Deployment, Job, StatefulSet, pod_template, pods_wanted
 from podium.app.console.cells import agreeing, counted
-from podium.app.explaining.obstacles import CORDONED, FULL, RESOURCE, SELECTION, TAINT, TOO_LARGE, cut
+from podium.app.explaining.obstacles import FULL, RESOURCE, TOO_LARGE, cut
 from podium.app.explaining.workload import POD
 from podium.app.planning.deciding.capacity import capacity_by_node
 from podium.app.planning.deciding.causes import BlockedPods, blocked_on
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions
 from podium.cluster.pods import PodRecord
+from podium.controllers.workloads.stateful_sets import ordinal_of
+from podium.store.errors import reason_of
 
 KINDS = frozenset((POD, *WORKLOADS)) - {"ReplicationController"}
 """The kinds of the objects that are decided about."""
@@ -25,8 +30,6 @@ MAX_WARNINGS = 8
 _MAX_WORKLOADS = 3
 # Their controllers replace the pods of an old template.
 _REPLACING = (Deployment, StatefulSet, DaemonSet)
-# Obstacles that no pod's end removes.
-_LASTING = frozenset((TOO_LARGE, TAINT, SELECTION, CORDONED))
 _NO_ROOM = frozenset((RESOURCE, TOO_LARGE, FULL))
 
 
@@ -36,8 +39,9 @@ class AdmissionFinding:
 
     ``victims`` counts the pods that they preempt by workload; ``why`` is about the first pod that waits. Of a
     DaemonSet's pods those ``waiting`` have no room on their node, of which ``preempting`` may preempt. ``decided`` is
-    less than the number if time was short. ``pending`` are the pods that wait already. Nothing is decided about pods of
-    gangs, gated pods, and those of schedulers that are not configured.
+    less than the number if time was short. ``pending`` are the other pods that wait already. ``refusal`` says why the
+    API server would refuse the workload's pods. Nothing is decided about pods of gangs, gated pods, and those of
+    schedulers that are not configured.
     """
 
     kind: str
@@ -48,9 +52,12 @@ class AdmissionFinding:
     victims: Counter[str] = field(default_factory=Counter)
     why: BlockedPods | None = None
     pending: int = 0
+    refusal: str = ""
 
     def warnings(self) -> tuple[str, ...]:
         """Return what to tell the user, in lines of at most 120 characters; () if all pods find a node."""
+        if self.refusal:
+            return (cut(f"no pod of this {self.kind} would be created: {self.refusal}"),)
         found = [*self._without_place(), *self._preempting()]
         if not found:
             return ()
@@ -63,8 +70,7 @@ class AdmissionFinding:
     def _without_place(self) -> Iterator[str]:
         if not self.waiting or self.why is None:
             return
-        types = [{each.type for each in group.obstacles} for group in self.why.nearest]
-        lasts = bool(types) and all(found & _LASTING for found in types)
+        lasts = bool(self.why.nearest) and all(group.lasts for group in self.why.nearest)
         what = "this pod" if self.kind == POD else f"a pod of this {self.kind}"
         if self.kind == DAEMON_SET and self.why.before is not None:
             yield f"the pods of this DaemonSet find no node: {self.why.text}"
@@ -98,65 +104,89 @@ def decide(
 ) -> AdmissionFinding:
     """Decide about the new pods of an object one after another, as long as there is time; nothing is kept.
 
-    ``old`` is what an update replaces. If it has another template, the pods of the old one have left before. Raises
-    InputError for a pod that no API server would accept.
+    ``old`` is what an update replaces. If it has another template, the pods that its controller replaces have left
+    before. Raises InputError for a pod that no API server would accept.
     """
     item = document.object
     if item is None:
         raise AssertionError("an object of a kind that is not read makes no pods")
-    finding = AdmissionFinding(item.kind, pending=len(decisions.pending))
-    is_changed = old is not None and _template(old) != _template(item)
+    finding = AdmissionFinding(item.kind)
     if item.metadata.controller is not None or item.metadata.deletion_timestamp is not None:
         # The request for its owner was decided about.
         return finding
+    is_changed = old is not None and _rolled_out(item) is not None and _rolled_out(old) != _rolled_out(item)
+    existing, first = 0 if old is None else _number(old), 0
+    if isinstance(item, StatefulSet):
+        first = item.spec.ordinals.start
+        below = max(0, item.spec.update_strategy.rolling_update.partition - first)
+        existing = min(existing, below) if is_changed else existing
+    elif is_changed and isinstance(item, (*_REPLACING, Pod, CronJob)):
+        existing = 0
+    leaving = {item.metadata.uid}
     with decisions.what_if() as what_if:
         if is_changed and isinstance(item, _REPLACING):
-            workload, namespace = f"{item.metadata.namespace}/{item.kind}/{item.metadata.name}", item.metadata.namespace
-            placed = decisions.cluster.placed.values()
-            for pod in [each for each in placed if each.namespace == namespace and each.workload == workload]:
-                what_if.take_off(pod.uid)
-        existing = 0 if old is None or (is_changed and isinstance(item, (*_REPLACING, Pod, CronJob))) else _number(old)
-        if isinstance(item, DaemonSet):
-            if old is None or is_changed:
-                _decide_daemons(decisions, document, finding)
-        elif _number(item) > existing:
-            finding.number = _number(item) - existing
-            _decide_replicas(decisions, document, existing, finding, has_time)
+            workload, name = f"{item.metadata.namespace}/{item.kind}/{item.metadata.name}", item.metadata.name
+            pods = (*decisions.cluster.placed.values(), *decisions.pending)
+            own = (pod for pod in pods if pod.namespace == item.metadata.namespace and pod.workload == workload)
+            leaving = {pod.uid for pod in own if (ordinal_of(name, pod.name) or 0) >= first + existing}
+            for uid in leaving & decisions.cluster.placed.keys():
+                what_if.take_off(uid)
+        finding.pending = sum(pod.uid not in leaving for pod in decisions.pending)
+        finding.number = max(0, _number(item) - existing)
+        try:
+            if finding.number:
+                _decide_new(decisions, document, first + existing, finding, has_time)
+        except InputError as error:
+            if isinstance(item, Pod):
+                raise
+            finding.refusal = reason_of(error.problem)
     return finding
 
 
-def _template(item: Kubernetes) -> object:
-    """Return what a workload's pods are made from."""
-    return item.spec if isinstance(item, Pod) else pod_template(item)
+def _rolled_out(item: Kubernetes) -> object:
+    """Return what all of an object's pods are made from; None if its controller replaces no pods of an old template."""
+    if isinstance(item, StatefulSet | DaemonSet) and item.spec.update_strategy.type == "OnDelete":
+        return None
+    return item.spec if isinstance(item, Pod) else None if _is_paused(item) else pod_template(item)
+
+
+def _is_paused(item: Kubernetes) -> bool:
+    return isinstance(item, Deployment) and item.spec.paused
 
 
 def _number(item: Kubernetes) -> int:
-    """Return the number of pods that an object makes at once and that need a node; DaemonSets apart."""
+    """Return the number of pods that an object makes at once and that need a node, 1 for a DaemonSet.
+
+    A paused Deployment counts as one without pods: it makes none of a new template.
+    """
+    if isinstance(item, DaemonSet):
+        return 1
     if isinstance(item, Pod):
         return int(not item.spec.node_name and not item.is_terminal)
     if isinstance(item, CronJob):
         job = item.spec.job_template.spec
         return 0 if item.spec.suspend or job.suspend else job.most_at_once
-    return 0 if isinstance(item, Job) and item.spec.suspend else pods_wanted(item) or 0
+    return 0 if _is_paused(item) or (isinstance(item, Job) and item.spec.suspend) else pods_wanted(item) or 0
 
 
-def _decide_replicas(
-    decisions: Decisions, document: Document, existing: int, finding: AdmissionFinding, has_time: Callable[[], bool]
+def _decide_new(
+    decisions: Decisions, document: Document, first: int, finding: AdmissionFinding, has_time: Callable[[], bool]
 ) -> None:
-    """Decide about the replicas of a workload one after another, and record the result in the finding."""
+    """Decide about new pods one after another, those of StatefulSets from the ``first`` on, and record the result."""
     item, number = document.object, finding.number
     has_claims = isinstance(item, StatefulSet) and bool(item.spec.volume_claim_templates)
-    if isinstance(item, Pod):
-        pods = iter([decisions.create(item)])
-    else:
-        first, name = (item.spec.ordinals.start, item.metadata.name) if isinstance(item, StatefulSet) else (0, "")
-        known = [f"{name}-{ordinal}" for ordinal in range(first, first + existing)]
-        pods = decisions.copies(decisions.create_next(document, known), number)
-    for pod in pods:
+    if isinstance(item, StatefulSet):
+        later = replace(item.spec, ordinals=replace(item.spec.ordinals, start=first))
+        document = replace(document, object=replace(item, spec=later))
+    next_pod = decisions.create(item) if isinstance(item, Pod) else decisions.create_next(document)
+    if next_pod.gates or next_pod.scheduler_name not in decisions.runners or decisions.is_of_gang(next_pod):
+        finding.number = 0
+        return
+    if isinstance(item, DaemonSet):
+        _decide_daemons(decisions, next_pod, finding)
+        return
+    for pod in (next_pod,) if isinstance(item, Pod) else decisions.copies(next_pod, number):
         if not has_time():
-            return
-        if not _is_decided(decisions, pod):
-            finding.number = 0
             return
         room = None
         if not finding.decided and not has_claims and number > 1:
@@ -177,17 +207,8 @@ def _decide_replicas(
             return
 
 
-def _is_decided(decisions: Decisions, pod: PodRecord) -> bool:
-    """Return whether the pod gets a node by itself: gates hold none back, and it waits for no others of a gang."""
-    runner = decisions.runners.get(pod.scheduler_name)
-    return runner is not None and runner.pre_enqueue(pod).is_success and not decisions.is_of_gang(pod)
-
-
-def _decide_daemons(decisions: Decisions, document: Document, finding: AdmissionFinding) -> None:
+def _decide_daemons(decisions: Decisions, pod: PodRecord, finding: AdmissionFinding) -> None:
     """Decide about a DaemonSet's pod on each of its nodes: it has room there, or has room if it preempts, or not."""
-    pod = decisions.create_next(document)
-    if not _is_decided(decisions, pod):
-        return
     found = blocked_on(decisions, (pod,))
     if found.before is not None:
         finding.number = finding.decided = finding.waiting = 1

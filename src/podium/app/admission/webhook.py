@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,7 +15,8 @@ from aiohttp import web
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Document, decode
 from podium.api.input.json import without_nulls
-from podium.api.meta import Raw, object_at
+from podium.api.kinds import KINDS as ALL_KINDS
+from podium.api.meta import Kubernetes, Raw, object_at, plain
 from podium.app.admission.certificate import RENEWED_DAYS, OwnCertificate
 from podium.app.admission.decision import KINDS, decide
 from podium.app.console.cells import listed
@@ -27,8 +28,10 @@ from podium.app.live.metrics import ProgramMetrics
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster
 
-WATCHES = FOLLOWED | {"LimitRange", "ResourceClaimTemplate", "RuntimeClass"}
-"""The kinds that the webhook watches: those from which new pods get defaults, too."""
+WATCHES = FOLLOWED | {"Deployment", "LimitRange", "ResourceClaimTemplate", "RuntimeClass"}
+"""The kinds that the webhook watches: those from which new pods get defaults, too, and those that may be scaled."""
+
+_KINDS = {(kind.group, kind.plural): kind.name for kind in ALL_KINDS.values() if kind.name in KINDS}
 
 PATH = "/validate"
 MAX_BODY_BYTES = 8 << 20
@@ -42,7 +45,7 @@ _DECIDING = 0.8
 _DAY_S = 86_400.0
 _CONTAINER = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1000000"}}}
 _LARGE = {"object": {"apiVersion": "v1", "kind": "Pod", "spec": {"priority": 10**9, "containers": [_CONTAINER]}}}
-# How often the authority in the webhook's configuration is checked.
+# How often the certificate in the webhook's configuration is checked.
 _PUBLISHED_EACH_S = 60.0
 
 
@@ -110,14 +113,12 @@ class LiveAdmission(FollowingProgram):
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
         ending.callback(self._deciding.shutdown, wait=False, cancel_futures=True)
-        warming = asyncio.ensure_future(self._warm_up())
-        ending.callback(warming.cancel)
+        ending.callback(asyncio.ensure_future(self._warm_up()).cancel)
         settings = self._settings
         if settings.self_signed_for:
             certificate = OwnCertificate(Path(settings.certificate_folder), settings.self_signed_for, self._session)
             await certificate.renew()
-            renewing = asyncio.ensure_future(self._keep(certificate))
-            ending.callback(renewing.cancel)
+            ending.callback(asyncio.ensure_future(self._keep(certificate)).cancel)
 
     async def _warm_up(self) -> None:
         """Decide about a pod that fits nowhere, and may preempt all: the first decision fills the caches."""
@@ -129,7 +130,7 @@ class LiveAdmission(FollowingProgram):
         self._is_warm = True
 
     async def _keep(self, certificate: OwnCertificate) -> None:
-        """Renew the certificate in time, and write its authority again where another manifest has replaced it."""
+        """Renew the certificate in time, and publish it again where another manifest has replaced it."""
         made_s = perf_counter()
         while True:
             await asyncio.sleep(_PUBLISHED_EACH_S)
@@ -139,7 +140,7 @@ class LiveAdmission(FollowingProgram):
                     made_s = perf_counter()
                     self._log.info("renewed the certificate", days=RENEWED_DAYS)
                 elif await certificate.publish():
-                    self._log.info("wrote the certificate's authority again", into=self._settings.self_signed_for)
+                    self._log.info("published the certificate again", into=self._settings.self_signed_for)
             except PodiumError as error:
                 self._log.error("the certificate cannot be kept", problem=str(error))
 
@@ -155,14 +156,11 @@ class LiveAdmission(FollowingProgram):
         if not isinstance(uid, str) or review.get("apiVersion") != _REVIEW:
             self.metrics.requests.labels("other", "invalid").inc()
             return web.Response(status=400, text=f"an AdmissionReview of {_REVIEW} with a request is needed\n")
-        kind = object_at(admission_request, "kind").get("kind")
-        result, warnings = "other", list[str]()
-        if kind in KINDS and admission_request.get("operation") in ("CREATE", "UPDATE"):
+        kind, result, warnings = kind_of(admission_request), "other", list[str]()
+        if kind and admission_request.get("operation") in ("CREATE", "UPDATE"):
             result, warnings = await self._warnings(admission_request, began_s)
-        problem = self._view_problem() if kind in KINDS else ""
-        if problem:
-            warnings.append(problem)
-        self.metrics.requests.labels(kind if kind in KINDS else "other", result).inc()
+            warnings += filter(None, (self._view_problem(),))
+        self.metrics.requests.labels(kind or "other", result).inc()
         self.metrics.warnings.inc(len(warnings))
         response: Raw = {"uid": uid, "allowed": True, **({"warnings": warnings} if warnings else {})}
         answer = {"apiVersion": _REVIEW, "kind": "AdmissionReview", "response": response}
@@ -201,12 +199,11 @@ class LiveAdmission(FollowingProgram):
         """Return the warnings about a request, on the thread that decides."""
         if not has_time():
             return ()
-        namespace = request.get("namespace")
-        given, old = (document_of(without_nulls(request.get(name)), namespace) for name in ("object", "oldObject"))
-        if given is None:
-            return ()
         with cluster.lock:
             decisions = cluster.decisions(self.now())
+            given, old = (reviewed(request, name, cluster.known) for name in ("object", "oldObject"))
+            if given is None:
+                return ()
             return decide(decisions, given, None if old is None else old.object, has_time).warnings()
 
     def _view_problem(self) -> str:
@@ -219,13 +216,33 @@ class LiveAdmission(FollowingProgram):
         return f"podium's view of the cluster is not in sync: it cannot watch {listed(old, 3)}" if old else ""
 
 
-def document_of(raw: Raw | None, namespace: str | None) -> Document | None:
-    """Return an object of a review; a pod whose name is not generated yet gets one."""
-    if not raw:
+def kind_of(request: Raw) -> str:
+    """Return the kind whose new pods a request is about, "" if it is about none."""
+    resource = object_at(request, "resource")
+    return _KINDS.get((str(resource.get("group")), str(resource.get("resource"))), "")
+
+
+def reviewed(request: Raw, name: str, known: Mapping[tuple[str, str], Kubernetes]) -> Document | None:
+    """Return the object of that name in a request; for a Scale, the workload among the ``known`` that it scales.
+
+    It has its namespace, and a name if that is not generated yet. A pod that is created has no uid, as its claims do
+    not exist.
+    """
+    raw, namespace, kind = (
+        without_nulls(object_at(request, name)),
+        str(request.get("namespace") or ""),
+        kind_of(request),
+    )
+    if raw.get("kind") not in (kind, "Scale"):
         return None
-    metadata = dict(raw.get("metadata") or {})
-    metadata.setdefault("name", f"{metadata.get('generateName', '')}new")
-    if namespace:
-        metadata.setdefault("namespace", namespace)
-    raw = {**raw, "metadata": metadata}
+    if raw["kind"] == "Scale":
+        workload = known.get((kind, f"{namespace}/{object_at(raw, 'metadata').get('name')}"))
+        if workload is None:
+            return None
+        written = plain(workload)
+        raw = {**written, "spec": {**written["spec"], "replicas": object_at(raw, "spec").get("replicas", 0)}}
+    metadata = {"name": f"{object_at(raw, 'metadata').get('generateName', '')}new", **object_at(raw, "metadata")}
+    if request.get("operation") == "CREATE":
+        metadata.pop("uid", None)
+    raw = {**raw, "metadata": {"namespace": namespace, **metadata}}
     return Document("the review", 1, raw, decode(raw))

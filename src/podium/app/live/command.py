@@ -101,7 +101,7 @@ Exit codes: 0 after SIGINT or SIGTERM.
 @release_options
 @option(
     "--self-signed",
-    "Make a certificate for this ValidatingWebhookConfiguration, renew it, and write its authority there.",
+    "Make a certificate for this ValidatingWebhookConfiguration, renew it, and write it there as trusted.",
     metavar="NAME",
     default="",
 )

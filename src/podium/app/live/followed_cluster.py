@@ -47,8 +47,8 @@ class FollowedCluster(Explainer):
         self.lock = Lock()
         self.changes = 0
         self.is_complete = False
-        # All but nodes and pods, by kind and key.
-        self._known: dict[tuple[str, str], Kubernetes] = {}
+        self.known: dict[tuple[str, str], Kubernetes] = {}
+        """All objects but nodes and pods, by kind and key."""
         self._is_admission_old = False
 
     def deadline(self) -> deadlines.Deadline:
@@ -74,7 +74,7 @@ class FollowedCluster(Explainer):
     def decisions(self, now_ns: int) -> Decisions:
         """Return decisions about the cluster as it is now; they are valid until the next observation."""
         self.cluster.pass_time(now_ns)
-        self.objects = list(self._known.values())
+        self.objects = list(self.known.values())
         if self._is_admission_old:
             # Classes that contradict each other: the API server resolves that, so that the next change is awaited.
             with suppress(errors.InputError):
@@ -104,11 +104,11 @@ class FollowedCluster(Explainer):
 
     def _follow_other(self, item: Kubernetes, *, is_gone: bool) -> bool:
         place = (item.kind, item.key)
-        before = self._known.pop(place, None)
+        before = self.known.pop(place, None)
         if is_gone:
             self._feed.delete_object(item)
         else:
-            self._known[place] = item
+            self.known[place] = item
             if before is not None and _essence(before) == _essence(item):
                 return False
             self._feed.update_object(item)

@@ -26,6 +26,7 @@ from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionStat
 from podium.sim.results.measures import Measures
 from podium.sim.results.readiness import desired_pods
 from podium.sim.simulation import Simulation
+from podium.store.errors import reason_of
 from podium.store.store import Store
 
 if TYPE_CHECKING:
@@ -318,7 +319,6 @@ def spread(times: list[int]) -> dict[str, Any]:
 _KINDS = (DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet)
 # The field of the status that counts a workload's pods, if it is not `replicas`.
 _COUNTED = {"DaemonSet": "currentNumberScheduled", "Job": "active"}
-_FORBIDDEN = " is forbidden: "
 
 
 def _shortfalls(store: Store, history: EventHistory) -> list[dict[str, Any]]:
@@ -329,7 +329,5 @@ def _shortfalls(store: Store, history: EventHistory) -> list[dict[str, Any]]:
         label = label_of(stored.object)
         wants, has = desired_pods(stored), stored.raw.get("status", {}).get(_COUNTED.get(stored.kind, "replicas"), 0)
         if label in reasons and has < wants:
-            # Without the generated name of the refused pod.
-            before, _, reason = reasons[label].partition(_FORBIDDEN)
-            found.append({"workload": label, "wants": wants, "has": has, "reason": reason or before})
+            found.append({"workload": label, "wants": wants, "has": has, "reason": reason_of(reasons[label])})
     return sorted(found, key=lambda shortfall: shortfall["workload"])
