@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from podium import __main__
 from podium.api.input import codec
 from podium.app.bench.command import WorkloadSize, bench
+from podium.app.console import reading
 from podium.app.console.command import FOR_DEVELOPERS, FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, main, podium
 from podium.app.explaining.command import explain
 from podium.app.simulating.command import simulate
@@ -117,6 +118,36 @@ def test_deleting_by_hand_is_a_command_of_the_kubectl_plugin_alone() -> None:
     assert (refused.exit_code, "use kubectl podium delete" in refused.stderr) == (1, True)
     assert helped.stdout.startswith("Usage: kubectl podium delete ")
     assert "  delete " in CliRunner().invoke(podium, ["--help"], prog_name=KUBECTL_PLUGIN).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "namespace"),
+    [
+        (["--context", "shop"], "podium", "shop"),
+        (["--context", "plain"], "podium", "default"),
+        (["--context", "shop", "-n", "default"], "podium", "default"),
+        ([], KUBECTL_PLUGIN, "shop"),
+        (["-n", "other"], KUBECTL_PLUGIN, "other"),
+        (["-f", "pod.json"], KUBECTL_PLUGIN, "default"),
+    ],
+)
+def test_a_target_without_a_namespace_is_in_that_of_the_context(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], name: str, namespace: str
+) -> None:
+    contexts = [{"name": "shop", "context": {"cluster": "c", "namespace": "shop"}}]
+    contexts.append({"name": "plain", "context": {"cluster": "c"}})
+    clusters = [{"name": "c", "cluster": {"server": "https://c.example.com"}}]
+    config = {"current-context": "shop", "contexts": contexts, "clusters": clusters}
+    (tmp_path / "config").write_text(json.dumps(config))
+    (tmp_path / "config").chmod(0o600)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    pods = [{**POD, "metadata": {"name": "web", "namespace": each}} for each in ("shop", "default", "other")]
+    (tmp_path / "list.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *pods]}))
+    read = codec.read_input([str(tmp_path / "list.json")])
+    monkeypatch.setattr(reading, "read_shown", lambda *_: read)
+    for command in (["explain", "web"], ["plan", "survive", "web"]):
+        done = CliRunner().invoke(podium, [*command, *words], prog_name=name)
+        assert f"{namespace}/web" in done.output + str(done.exception)
 
 
 def _commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:

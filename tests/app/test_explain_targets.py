@@ -186,6 +186,7 @@ def test_an_existing_pod_wins_over_a_workload_in_a_namespace_named_like_a_kind()
     ("target", "report"),
     [
         ("web", "pod shop/web is not in the input; for the pods of that workload write deployment/shop/web"),
+        ("there", "pod shop/there is not in the input; there is other/there"),
         ("deploy/wep", "Deployment shop/wep is not in the input; there is: shop/web"),
         ("dploy/web", '"dploy/web" is not a pod of the input; did you mean deploy/web?'),
         ("a/b/c/d", '"a/b/c/d" is neither a pod, as in shop/web, nor a workload, as in deploy/web'),
@@ -198,8 +199,10 @@ def test_an_existing_pod_wins_over_a_workload_in_a_namespace_named_like_a_kind()
     ],
 )
 def test_explain_suggests_names_for_a_missing_target(target: str, report: str) -> None:
+    elsewhere = pod("there")
+    elsewhere["metadata"]["namespace"] = "other"
     with pytest.raises(PodiumError, match=f"^{re.escape(report)}$"):
-        loaded(WEB).ask(target, "shop")
+        loaded(WEB, elsewhere).ask(target, "shop")
 
 
 def test_a_pod_that_has_ended_is_not_called_missing() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from podium.api.errors import InputError
 from podium.app.console.command import KUBECTL_PLUGIN, option
 from podium.app.using import client, completion
 
@@ -94,12 +98,25 @@ validate_option = option(
 )
 
 
+def _namespace_of(ctx: click.Context, _: click.Parameter, value: str) -> str:
+    """Return the namespace that is given, or else that of the context whose cluster is read, as kubectl does."""
+    context, kubeconfig = ctx.params.get("context"), ctx.params.get("kubeconfig")
+    is_current = not ctx.params.get("files") and is_asked_by_kubectl()
+    if ctx.get_parameter_source("namespace") is ParameterSource.DEFAULT and (context or kubeconfig or is_current):
+        from podium.client.kubeconfig import find_access
+
+        # Without an access, reading the cluster fails.
+        with suppress(InputError):
+            return find_access(os.environ, kubeconfig or "", context or "").namespace or value
+    return value
+
+
 namespace_option = option(
     "-n --namespace",
-    "The namespace of a TARGET given without one.",
+    "The namespace of a TARGET given without one; without it, that of the context, or default.",
     shell_complete=completion.namespaces,
     default="default",
-    show_default=True,
+    callback=_namespace_of,
 )
 
 HTML = "html"
@@ -364,8 +381,7 @@ def _cluster_of(given: dict[str, Any]) -> ClusterSource | None:
 
 
 def _current_cluster_of(given: dict[str, Any]) -> ClusterSource:
-    current = ClusterSource(allows_exec_plugins=given["allows_exec_plugins"])
-    return _cluster_of(given) or current
+    return _cluster_of(given) or ClusterSource(allows_exec_plugins=given["allows_exec_plugins"])
 
 
 def _source_of(given: dict[str, Any]) -> Source:

@@ -111,10 +111,13 @@ class Explainer:
 
     def unknown_pod(self, key: str, hint: str) -> PodiumError:
         """Return the error for a pod that neither waits nor has a node: it has ended, or is not in the input."""
-        ended = next((item for item in self.objects if isinstance(item, Pod) and item.key == key), None)
+        pods = [item for item in self.objects if isinstance(item, Pod)]
+        ended = next((pod for pod in pods if pod.key == key), None)
         if ended is not None:
             return PodiumError(f"pod {key} has ended ({ended.status.phase}), and is not scheduled again")
         named = (f"{item.kind.lower()}/{key}" for item in self.objects if item.key == key and item.kind in WORKLOADS)
+        elsewhere = [pod.key for pod in pods if pod.metadata.name == key.partition("/")[2]]
+        hint = f"; there is {listed(elsewhere, 3)}" if elsewhere else hint
         hint = next((f"; for the pods of that workload write {name}" for name in named), hint)
         return PodiumError(f"pod {key} is not in the input{hint}")
 
