@@ -37,9 +37,7 @@ _LEAF: FieldSet = {}
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields in either set."""
-    if not left or not right:
-        return left or right
-    return _union(left, right)
+    return _union(left, right) if left and right else left or right
 
 
 def _union(left: FieldSet, right: FieldSet) -> FieldSet:
@@ -56,9 +54,7 @@ def _union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields of the first set that are not in the second; nested fields of removed ones remain."""
-    if not left or not right:
-        return left
-    return _difference(left, right) or EMPTY
+    return (_difference(left, right) or EMPTY) if left and right else left
 
 
 def _difference(left: FieldSet, right: FieldSet) -> FieldSet | None:

@@ -215,9 +215,7 @@ def qos_class(spec: PodSpec) -> QOSClass:
         return _class_of(pod_level_requests(spec), in_milli(spec.resources.limits))
     all_resources = [container.resources for container in (*spec.init_containers, *spec.containers)]
     classes = {_class_of(in_milli(requests_of(resources)), in_milli(resources.limits)) for resources in all_resources}
-    if len(classes) > 1:
-        return "Burstable"
-    return classes.pop() if classes else "BestEffort"
+    return "Burstable" if len(classes) > 1 else classes.pop() if classes else "BestEffort"
 
 
 def _class_of(requests: Mapping[str, int], limits: Mapping[str, int]) -> QOSClass:

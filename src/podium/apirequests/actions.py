@@ -138,8 +138,7 @@ def release_claim(action: actions.ReleaseClaim, now: int) -> Conversation:
         return raw
     finalizers = [name for name in claim.metadata.finalizers if name != DELETE_PROTECTION]
     raw = yield from _put({**raw, "metadata": {**raw["metadata"], "finalizers": finalizers}})
-    body = delete_options_body(raw["metadata"]["uid"])
-    yield Request(verb="delete", kind=_KIND, key=claim.key, body=body)
+    yield Request(verb="delete", kind=_KIND, key=claim.key, body=delete_options_body(raw["metadata"]["uid"]))
     return None
 
 
@@ -147,8 +146,7 @@ def _reserve(raw: Raw, action: actions.ReserveClaim, now: int) -> _Reading:
     metadata = raw["metadata"]
     finalizers = metadata.get("finalizers", [])
     if action.allocation is not None and DELETE_PROTECTION not in finalizers:
-        protected = {**metadata, "finalizers": [*finalizers, DELETE_PROTECTION]}
-        raw = yield from _put({**raw, "metadata": protected})
+        raw = yield from _put({**raw, "metadata": {**metadata, "finalizers": [*finalizers, DELETE_PROTECTION]}})
     status: Raw = dict(raw.get("status", {}))
     if action.allocation is not None:
         status["allocation"] = {"allocationTimestamp": times.format_time(now), **action.allocation}
@@ -191,8 +189,7 @@ def _made_for(pod: str, pod_uid: str) -> Generator[Request, Response, Raw | None
 def _put(raw: Raw, subresource: str = "") -> _Reading:
     """Write the claim, provided that it has not changed since it was read."""
     key = key_of(raw["metadata"])
-    response = yield Request(verb="update", kind=_KIND, key=key, subresource=subresource, body=raw)
-    return response.object or {}
+    return (yield Request(verb="update", kind=_KIND, key=key, subresource=subresource, body=raw)).object or {}
 
 
 def _request_of(action: actions.Action) -> Request | None:

@@ -62,8 +62,7 @@ def groups_of(name: str) -> tuple[str, ...]:
     """Return the groups that a user name implies."""
     if not name.startswith(ACCOUNT):
         return ()
-    namespace = name.removeprefix(ACCOUNT).partition(":")[0]
-    return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+    return ("system:serviceaccounts", f"system:serviceaccounts:{name.removeprefix(ACCOUNT).partition(':')[0]}")
 
 
 def issued_token(key: bytes, claims: Raw) -> str:

@@ -219,9 +219,8 @@ def http_request(
 
     Raises StoreError 404 for an unknown kind, ValueError for a key that no path can express.
     """
-    resource = resources.named(request.kind)
-    if request.api_version:
-        resource = resource.served_as(request.api_version)
+    named = resources.named(request.kind)
+    resource = named.served_as(request.api_version) if request.api_version else named
     type_ = PATCH_NAMES[request.patch_type] if request.verb == "patch" else JSON
     watches = request.verb == "watch"
     parameters = Parameters(

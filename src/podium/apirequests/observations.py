@@ -33,8 +33,7 @@ def aspects_of(event: watch_log.WatchEvent, store: listing.ReadableStore) -> int
     both = (pod,) if before is None else (pod, before)
     aspects = aspect.EVERY if before is not None else aspect.EVERY | aspect.ADDED
     if isinstance(pod, Node):
-        has_list = any(PREFER_AVOID_PODS in one.metadata.annotations for one in both)
-        return aspects | aspect.AVOIDED * has_list
+        return aspects | aspect.AVOIDED * any(PREFER_AVOID_PODS in one.metadata.annotations for one in both)
     if not isinstance(pod, Pod):
         return aspects | aspect.ANY
     for shown in both:

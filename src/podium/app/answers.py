@@ -208,10 +208,8 @@ def flat(shown: Mapping[str, Any], parent: str = "") -> dict[str, Value]:
         path = f"{parent}{name}"
         if isinstance(value, Mapping):
             row |= flat(value, f"{path}.")
-        elif isinstance(value, list | tuple):
-            row[path] = ", ".join(map(str, value))
         else:
-            row[path] = value
+            row[path] = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
     return row
 
 

@@ -192,8 +192,7 @@ class ReflectorState:
             self.is_synced = self.is_absent = True
             self._waits.until_ns = now + _ABSENT_WAIT_NS
             return observed
-        asked_ns = error.details.get("retryAfterSeconds", 0) * SECOND
-        self._fail(now, min(asked_ns, _LONGEST_ASKED_WAIT_NS))
+        self._fail(now, min(error.details.get("retryAfterSeconds", 0) * SECOND, _LONGEST_ASKED_WAIT_NS))
         return []
 
     def on_broken(self, message: str, now: int) -> None:

@@ -189,8 +189,7 @@ class View:
 
     def labelled_count(self, predicate: Predicate, key: str) -> Int64s:
         """Return the number of matching pods on all nodes that have a topology key."""
-        total = self.cluster.domain_counts(predicate, key)[1:].sum()
-        return np.full(len(self), total, dtype=np.int64)
+        return np.full(len(self), self.cluster.domain_counts(predicate, key)[1:].sum(), dtype=np.int64)
 
     def change(self, predicate: Predicate) -> Int64s | None:
         """Return by how much the matching pods on each row differ from the cluster's; None if not at all.

@@ -60,8 +60,7 @@ class GroupTrial:
     @classmethod
     def of(cls, group: PodGroup, members: Sequence[PodRecord], placed: Sequence[PodRecord]) -> GroupTrial:
         """Return the trial of a group's pending pods, besides those that have a node."""
-        needed = max(group.min_count - len(placed), 0)
-        return cls(tuple(members), needed, group.topology_key, tuple(placed))
+        return cls(tuple(members), max(group.min_count - len(placed), 0), group.topology_key, tuple(placed))
 
 
 class MemberPlacement(Struct, frozen=True):

@@ -426,11 +426,8 @@ def lower_nominations(cluster: Cluster, node_name: str, pod: PodRecord | None) -
 
     None for ``pod`` returns all that are nominated to the node. A pod over which a plugin fails keeps its nomination.
     """
-    lower: list[PodRecord] = []
-    for other in cluster.nominations.on(node_name):
-        if pod is None or not _keeps_room(cluster, other, pod):
-            lower.append(other)
-    return lower
+    nominated = cluster.nominations.on(node_name)
+    return [other for other in nominated if pod is None or not _keeps_room(cluster, other, pod)]
 
 
 def _keeps_room(cluster: Cluster, nominated: PodRecord, pod: PodRecord) -> bool:

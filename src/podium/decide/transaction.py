@@ -131,8 +131,7 @@ class ClusterTransaction(RollbackLog):
         """Place a pod that is on no node on the one in ``row``."""
         if self.follower is not None:
             self.follower.on_pod_coming(pod, row)
-        name = self.cluster.nodes.name(row)
-        self.cluster.add_pod(pod.on_node(name))
+        self.cluster.add_pod(pod.on_node(self.cluster.nodes.name(row)))
         self._undo.append(lambda: self.cluster.remove_pod(pod.uid))
 
     def take_off(self, uid: str) -> PodRecord:

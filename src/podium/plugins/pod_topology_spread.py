@@ -342,10 +342,9 @@ class PodTopologySpread:
             if known is not None and known[1] == selector:
                 constraints = known[2]
             else:
-                made: list[SpreadConstraint] = []
-                for default in () if selector == EVERYTHING else self._defaults:
-                    if default.when_unsatisfiable == when_unsatisfiable:
-                        made.append(compile_constraint(default, pod_class, selector))
+                defaults = () if selector == EVERYTHING else self._defaults
+                wanted = (default for default in defaults if default.when_unsatisfiable == when_unsatisfiable)
+                made = [compile_constraint(default, pod_class, selector) for default in wanted]
                 # The system's defaults also count nodes that have only some of the labels.
                 constraints = ConstraintSet(made, need_all_keys=not self._system_defaulted)
             known = pod_class.memo[key] = generation, selector, constraints

@@ -157,8 +157,7 @@ class LiveRuntime:
                 self._runtime.enqueue(component, observation)
 
     def _on_failure(self, component: Component, error: Exception) -> None:
-        now = self.now()
-        restart_ns = self._backoffs.setdefault(component, CrashBackOff()).next_start_ns(now)
+        restart_ns = self._backoffs.setdefault(component, CrashBackOff()).next_start_ns(self.now())
         self._failures[component] = f"{type(error).__name__}: {error}"
         self._restarts.set(component, restart_ns)
         if self.on_failure is not None:

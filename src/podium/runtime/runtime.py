@@ -204,8 +204,7 @@ class Runtime:
 
     def show(self, kind: str, observation: Changed | Deleted, aspects: int = ANY) -> None:
         """Queue a change of an object for all components that subscribe to its kind and ``aspects``."""
-        concern = kind, aspects, self._deferred.bits
-        route = self._routes.get(concern)
+        route = self._routes.get((kind, aspects, self._deferred.bits))
         if route is None:
             route = self._route(kind, aspects)
         for component in route.roused:

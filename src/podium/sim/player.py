@@ -110,8 +110,7 @@ class Player:
                 missing.insert(0, f"{empty.path.removeprefix('.')}: {empty.problem}")
             if missing:
                 raise step.error(f"{apply.object.kind} {apply.object.key} is invalid: {missing[0]}")
-        kind = apply.object.kind
-        request = Request(verb="create", kind=kind, body=apply.raw, reading=apply.object)
+        request = Request(verb="create", kind=apply.object.kind, body=apply.raw, reading=apply.object)
         error = self.server.ask(request, steps.SCENARIO, now).error
         if error is not None:
             self._on_refused(step, apply.object.key, error.code, error.message, now)

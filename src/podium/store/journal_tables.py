@@ -52,8 +52,7 @@ def total(digests: Iterable[bytes], begin: bytes = FIRST_DIGEST, *, sign: int = 
 
     ``begin`` is the total of other rows; with the sign -1, that of a set from which these rows are removed.
     """
-    number = int.from_bytes(begin) + sign * sum(map(int.from_bytes, digests))
-    return (number % _SUMS).to_bytes(DIGEST_SIZE)
+    return ((int.from_bytes(begin) + sign * sum(map(int.from_bytes, digests))) % _SUMS).to_bytes(DIGEST_SIZE)
 
 
 _SCHEMA = """

@@ -354,10 +354,8 @@ class WireTemplate:
             elif isinstance(part[key], dict):
                 # The value is in the key, as of managed fields.
                 keys[key] = pod_gaps.address_key(values[place])
-            elif place in self._counts:
-                filled[key] = int(values[place])
             else:
-                filled[key] = values[place]
+                filled[key] = int(values[place]) if place in self._counts else values[place]
         return _renamed(filled, keys) if keys else filled
 
 

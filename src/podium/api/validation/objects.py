@@ -224,8 +224,7 @@ def refuse_metadata(value: Kubernetes, namespaced: bool) -> None:
         raise InputError(
             "is missing; objects are known by their names, so that generateName is not enough", path=".metadata.name"
         )
-    rule = name_rule(group_of(value.api_version), value.kind)
-    checks.check(rule(metadata.name), ".metadata.name")
+    checks.check(name_rule(group_of(value.api_version), value.kind)(metadata.name), ".metadata.name")
     if namespaced:
         checks.check(label_name_problem(metadata.namespace), ".metadata.namespace")
     elif metadata.namespace:

@@ -271,8 +271,7 @@ def _replacement_text(decision: Explanation, placed: PlacedPodFacts) -> str:
         back = ", its present node" if placed.then_node == decision.node else ""
         outcome = f"goes to {placed.then_node}{back}"
     elif placed.then == "preempts" and decision.victims:
-        victims = listed([victim.key for victim in decision.victims], 3)
-        outcome = f"preempts {victims} on {placed.then_node}"
+        outcome = f"preempts {listed([victim.key for victim in decision.victims], 3)} on {placed.then_node}"
     else:
         outcome = "finds no node"
     if placed.controller:

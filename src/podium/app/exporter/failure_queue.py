@@ -127,8 +127,7 @@ class FailureQueue:
 
     def _waits_ns(self, queued: QueuedPod) -> int:
         """Return how long ago the pod was tried, or woken by a taint."""
-        woken_ns = self._taints[bisect_right(self._taints, self._now_ns) - 1]
-        return self._now_ns - max(queued.queued_ns, woken_ns)
+        return self._now_ns - max(queued.queued_ns, self._taints[bisect_right(self._taints, self._now_ns) - 1])
 
     def _count_attempts(self, queued: QueuedPod) -> None:
         """Count an attempt now, and those that have failed since the last one: at each taint and after five minutes."""

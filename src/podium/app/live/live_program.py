@@ -162,7 +162,7 @@ class LiveProgram(ABC):
             if settings.ledger and not settings.dry_run:
                 from podium.app.live.accounting import LiveAccount
 
-                on_problem = partial(self.file_problem, "ledger", settings.ledger)
+                on_problem = partial(self.file_problem, "write the ledger", settings.ledger)
                 self._account = LiveAccount(settings.ledger, settings.ledger_kept_seconds, cluster.find, on_problem)
                 ending.callback(self._account.close)
                 self.metrics.watch(partial(of_ledger, self._account.tallies))
@@ -181,7 +181,7 @@ class LiveProgram(ABC):
                 page,
                 posts=self.posts,
                 body_bytes=self.body_bytes,
-                on_problem=self._on_certificate_problem,
+                on_problem=partial(self.file_problem, "use the changed certificate"),
             )
             self.metrics.watch_cluster(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
@@ -347,18 +347,12 @@ class LiveProgram(ABC):
         if self._settings.lease is not None and holder not in ("", self._settings.lease.identity):
             self._log.info("waiting for the lease", holder=holder)
 
-    def file_problem(self, what: str, file: str, problem: str) -> None:
-        """Log that a file cannot be written, or is written again if the problem is ""."""
+    def file_problem(self, action: str, file: str, problem: str) -> None:
+        """Log that an action on a file fails, or succeeds again if the problem is ""."""
         if problem:
-            self._log.error(f"cannot write the {what}", file=file, problem=problem)
+            self._log.error(f"cannot {action}", file=file, problem=problem)
         else:
-            self._log.info(f"writing the {what} again", file=file)
-
-    def _on_certificate_problem(self, file: str, problem: str) -> None:
-        if problem:
-            self._log.error("the changed certificate cannot be used", file=file, problem=problem)
-        else:
-            self._log.info("using the changed certificate", file=file)
+            self._log.info(f"can {action} again", file=file)
 
     def _controller_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
         seconds = max(0, restart_ns - self.now()) / 1e9

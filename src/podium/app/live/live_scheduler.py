@@ -132,9 +132,8 @@ class LiveScheduler(LiveProgram):
             # Explanations are slow to import.
             from podium.app.live.decisions import DecisionFile, DecisionRecorder
 
-            file = DecisionFile(
-                settings.decisions, on_problem=partial(self.file_problem, "decision log", settings.decisions)
-            )
+            on_problem = partial(self.file_problem, "write the decision log", settings.decisions)
+            file = DecisionFile(settings.decisions, on_problem=on_problem)
             ending.callback(file.close)
             self._recorder = DecisionRecorder(settings.identity, file.write)
         if self._extending is not None:

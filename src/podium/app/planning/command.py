@@ -87,9 +87,7 @@ def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -
     if inputs.samples and options["replicas"] is None:
         raise click.UsageError("--outcomes: give a number with --replicas N; pods that fit are counted, not placed.")
     target, others = fit_target(inputs.documents(manifests))
-    loaded = inputs.load()
-    if others:
-        loaded = loaded.with_(*others)
+    loaded = inputs.load().with_(*others) if others else inputs.load()
     inputs.show("deciding", lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
 
 

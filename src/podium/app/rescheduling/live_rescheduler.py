@@ -163,8 +163,7 @@ class LiveRescheduler(LiveProgram):
             lambda problem: self._log.warning("the resource usage of pods and nodes is unknown", problem=problem),
             interval_s=self._settings.measure_s,
         )
-        running = asyncio.ensure_future(measuring.run())
-        ending.callback(running.cancel)
+        ending.callback(asyncio.ensure_future(measuring.run()).cancel)
 
     def _make_controller(self) -> Controller:
         controller = self._rescheduler = _rescheduler(

@@ -301,9 +301,7 @@ def _changes(budget: PodDisruptionBudget, kept: ProtectedWorkload, entry: Defaul
         labels = {**dict.fromkeys(old.match_labels if old else ()), **kept.written_selector.match_labels}
         expressions = msgspec.to_builtins(kept.written_selector.match_expressions)
         spec["selector"] = {"matchLabels": labels, "matchExpressions": expressions or None}
-    if not spec:
-        return []
-    return [versioned_patch(budget, {"spec": spec}, _CAUSE)]
+    return [versioned_patch(budget, {"spec": spec}, _CAUSE)] if spec else []
 
 
 def _numbers(entry: DefaultBudget) -> Raw:

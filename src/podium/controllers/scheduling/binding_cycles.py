@@ -167,8 +167,7 @@ class BindingCycles:
             self._preparing.set(waiting, now)
         results: list[StepResult] = []
         while (uid := self._preparing.take_due(now)) is not None:
-            cycle = self._cycles[uid]
-            results.append(self._guarded(self._prepare, cycle, now))
+            results.append(self._guarded(self._prepare, self._cycles[uid], now))
         return results
 
     def give_up_claims(self, now: int) -> list[FailedBinding]:
@@ -275,8 +274,7 @@ class BindingCycles:
         answer = plugins.permit(cycle, now)
         if isinstance(answer, Status):
             return self._pre_bind(cycle, now) if answer.is_success else self._fail(cycle, answer)
-        pod = cycle.queued.record
-        self._waiting.add(WaitingPod(pod, cycle.node_name, answer))
+        self._waiting.add(WaitingPod(cycle.queued.record, cycle.node_name, answer))
         cycle.stage = BindingStage.PERMIT
         return self._announced(cycle), None
 

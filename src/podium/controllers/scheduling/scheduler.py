@@ -184,10 +184,8 @@ class Scheduler:
         elif type(observation) is Deleted:
             gone = observation.object
             actions = self._events.pod_gone(gone, now) if isinstance(gone, Pod) else self._events.object_gone(gone, now)
-        elif type(observation) is Tick:
-            actions = self._tick(now)
         else:
-            actions = []
+            actions = self._tick(now) if type(observation) is Tick else []
         if self._waiting:
             actions = actions + self._resume_permitted(now)
         if self._has_gangs and self.bindings.gathered:

@@ -75,8 +75,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             return []
         count = 1 if workload.uid in self._waits.refused else missing
         self._expectations.expect_creations(workload.uid, count, now)
-        metadata = {"generateName": f"{workload.object.metadata.name}-"}
-        pod = workload.new_pod(workload.template, metadata, {})
+        pod = workload.new_pod(workload.template, {"generateName": f"{workload.object.metadata.name}-"}, {})
         return [CreateObject(pod, workload.label) for _ in range(count)]
 
     def _on_created(self, workload: _Workload, raw: Raw, finished: ActionFinished, now: int) -> None:

@@ -29,9 +29,7 @@ VictimFilter = Callable[[PodRecord, Int64s], Bools]
 
 def both_allow(first: VictimFilter | None, second: VictimFilter) -> VictimFilter:
     """Return a filter that allows the victims that both filters allow; None allows all."""
-    if first is None:
-        return second
-    return lambda pod, slots: first(pod, slots) & second(pod, slots)
+    return second if first is None else lambda pod, slots: first(pod, slots) & second(pod, slots)
 
 
 NOT_IN_POOL = -1

@@ -146,8 +146,7 @@ class ReplacementPlacer:
         if placement.totals is not None:
             totals = placement.totals[places]
             rows = rows[totals == totals.max()]
-        first = min(rows.tolist(), key=self._picture.node_name)
-        return ReplacementRows(np.array([first], dtype=np.int64))
+        return ReplacementRows(np.array([min(rows.tolist(), key=self._picture.node_name)], dtype=np.int64))
 
     def _totals_with_avoid_lists(
         self, pod: PodRecord, weight: int, rows: Int64s, totals: Int64s, avoided: Collection[int]

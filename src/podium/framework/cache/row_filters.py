@@ -191,8 +191,7 @@ class RowEvaluator:
 
     def all_rows(self, state: CycleState, pod: PodRecord) -> ScoredRows:
         """Return all feasible rows."""
-        by_row = self._runner.kept.refusals(state, pod)[1]
-        rows = np.flatnonzero(by_row.values == 0)
+        rows = np.flatnonzero(self._runner.kept.refusals(state, pod)[1].values == 0)
         if self._runner.cluster.nominations.uids:
             rows = np.setdiff1d(rows, self._runner.refused_beside(state, pod, rows), assume_unique=True)
         of_rows = self._runner.scoring.kept_sum(self._row_raters, Scope.ROW, state, pod)

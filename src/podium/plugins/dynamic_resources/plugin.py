@@ -117,8 +117,7 @@ class DynamicResources:
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         fitting: ClaimFitting = state[self.name]
-        codes = fitting.codes(view)
-        return Verdicts(codes, fitting.statuses.__getitem__, has_errors=fitting.has_errors)
+        return Verdicts(fitting.codes(view), fitting.statuses.__getitem__, has_errors=fitting.has_errors)
 
     def post_filter(
         self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome

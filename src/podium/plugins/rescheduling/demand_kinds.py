@@ -282,8 +282,7 @@ class SpreadDemand(Demand):
         """
         if not self.missing:
             return np.zeros(len(self._codes), dtype=np.int64)
-        by_pods = {pods: max(self._surfeit(pods)) * self._unit // 2 for pods in self._holding}
-        return self._by_row(by_pods)
+        return self._by_row({pods: max(self._surfeit(pods)) * self._unit // 2 for pods in self._holding})
 
     def arriving(self, class_id: int) -> Int64s:
         """Return `[rows]` roughly by how much more would be missing with one more pod in the row.

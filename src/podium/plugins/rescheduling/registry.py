@@ -138,8 +138,7 @@ class ReplaceOldPods:
     name = "ReplaceOldPods"
 
     def __init__(self, context: PluginContext) -> None:
-        args = read_arguments(context.args, ReplaceOldPodsArgs, self.name)
-        self._max_age_ns = args.max_age_ns
+        self._max_age_ns = read_arguments(context.args, ReplaceOldPodsArgs, self.name).max_age_ns
         self._changes = node_use.RowChanges()
         # By row, the number of pods that are too old.
         self._old: Int64s = np.zeros(0, dtype=np.int64)

@@ -328,8 +328,7 @@ class SeparateInterfering:
         requested = np.array(list(map(requested_by, pods)), dtype=np.int64)
         wanted, eager = self._loads.wanted[row], self._loads.eager[row]
         after = self._slowed(wanted - amounts, eager - (amounts > requested), usable)
-        gained = (self._slowed(wanted, eager, usable) - after).tolist()
-        found = zip(pods, gained, strict=True)
+        found = zip(pods, (self._slowed(wanted, eager, usable) - after).tolist(), strict=True)
         return sorted(found, key=lambda pair: (-pair[1], pair[0].priority, pair[0].key, pair[0].uid))
 
     def _slowed(self, wanted: Int64s, eager: Int64s, usable: Float64s | float) -> Float64s:

@@ -158,8 +158,7 @@ def _sized(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def _compressed(pieces: Iterable[bytes]) -> list[bytes]:
     """Return the bytes in gzip, with the fastest compression level."""
     compressor = zlib.compressobj(level=1, wbits=31)
-    found = [compressor.compress(piece) for piece in _sized(pieces)]
-    return [*filter(None, found), compressor.flush()]
+    return [*filter(None, [compressor.compress(piece) for piece in _sized(pieces)]), compressor.flush()]
 
 
 class ResponseForm(msgspec.Struct, frozen=True):

@@ -36,9 +36,7 @@ def text(raw: Any, *path: str, default: str = "") -> str:
 
 def shown(found: Any) -> str:
     """Return a single value as kubectl shows it."""
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    return str(found)
+    return str(found).lower() if isinstance(found, bool) else str(found)
 
 
 def number(raw: Any, *path: str) -> int:

@@ -186,8 +186,7 @@ class Admission:
             return
         if pod.spec.containers == before.spec.containers and pod_requests(pod.spec) == pod_requests(before.spec):
             return
-        ranges = self._revisions.typed(LimitRange, pod.metadata.namespace)
-        check_pod_limits(POD, pod.key, pod.spec, ranges)
+        check_pod_limits(POD, pod.key, pod.spec, self._revisions.typed(LimitRange, pod.metadata.namespace))
         if not pod.spec.node_name:
             return
         stored = self._revisions.of("Node").get(pod.spec.node_name)

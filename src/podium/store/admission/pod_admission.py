@@ -272,8 +272,7 @@ def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
             requests |= item.default_requests
         for field, sort in _SORTS:
             if (limits or requests) and spec.get(field):
-                filled = [_filled(one, limits, requests, sort, notes) for one in spec[field]]
-                spec = {**spec, field: filled}
+                spec = {**spec, field: [_filled(one, limits, requests, sort, notes) for one in spec[field]]}
     if not notes:
         return raw
     metadata = raw["metadata"]

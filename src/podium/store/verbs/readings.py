@@ -288,8 +288,7 @@ def with_kept_selector(job: Raw, previous: Raw) -> Raw:
 
     The Job has not been validated yet: a malformed one is returned unchanged, for validation to report.
     """
-    before = previous.get("spec") or {}
-    selector = before.get("selector")
+    selector = (previous.get("spec") or {}).get("selector")
     path = ("spec", "template", "metadata", "labels")
     within = (value_at(job, *path[:depth]) for depth in range(1, len(path) + 1))
     has_place = all(part is None or isinstance(part, dict) for part in within)

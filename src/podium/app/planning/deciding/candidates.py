@@ -102,12 +102,8 @@ def candidates(
     nodes = [columns.node(row) for _, row in sorted(columns.row_of.items())]
     yield from _taints(nodes, waiting)
     yield from _cordons(nodes, waiting)
-    yield from _labels(decisions, waiting)
-    yield from _claims(decisions, waiting)
-    yield from _not_attempted(decisions, waiting)
-    yield from _caps(decisions, waiting)
-    yield from manifest_changes(decisions, waiting)
-    yield from _priorities(decisions, waiting)
+    for others in (_labels, _claims, _not_attempted, _caps, manifest_changes, _priorities):
+        yield from others(decisions, waiting)
 
 
 def more_nodes(shape: NodeShape, number: int) -> ProposedChange:

@@ -125,8 +125,7 @@ def reports_by_node(items: Iterable[object]) -> dict[str, list[NodeReport]]:
 
 def copies_of(model: Node, reports: Iterable[NodeReport], name: str) -> Iterator[Node | NodeReport]:
     """Yield a node of that name like a ``model``, which is as if new, and what it would report."""
-    labels = {**model.metadata.labels, HOSTNAME_LABEL: name}
-    yield replace(model, metadata=ObjectMeta(name=name, labels=labels))
+    yield replace(model, metadata=ObjectMeta(name=name, labels={**model.metadata.labels, HOSTNAME_LABEL: name}))
     yield from reports_like(reports, name)
 
 

@@ -200,10 +200,8 @@ class UnschedulablePods:
         kind = (event.resource, event.action)
         concerned = self._concerned.get(kind)
         if concerned is None:
-            concerned = self._concerned[kind] = []
-            for rejection, group in self._groups.items():
-                if hints := rejection.hints(event):
-                    concerned.append((hints, group))
+            hinted = ((rejection.hints(event), group) for rejection, group in self._groups.items())
+            concerned = self._concerned[kind] = [(hints, group) for hints, group in hinted if hints]
         return [queued for hints, group in concerned for queued in group.values() if wakes(hints, queued.record, event)]
 
     def note(self, event: ClusterEvent) -> None:
