@@ -381,7 +381,9 @@ def _cluster_of(given: dict[str, Any]) -> ClusterSource | None:
 
 
 def _current_cluster_of(given: dict[str, Any]) -> ClusterSource:
-    return _cluster_of(given) or ClusterSource(allows_exec_plugins=given["allows_exec_plugins"])
+    # Before `_cluster_of` takes it.
+    current = ClusterSource(allows_exec_plugins=given["allows_exec_plugins"])
+    return _cluster_of(given) or current
 
 
 def _source_of(given: dict[str, Any]) -> Source:
