@@ -34,7 +34,6 @@ from podium.app.bench.eks_cluster import EKSCluster
 from podium.app.bench.measurement import (
     BenchRun,
     Measurement,
-    Ratios,
     operations,
     ratios_to,
     run_of,
@@ -288,7 +287,7 @@ def test_ratios_are_this_run_s_figures_over_the_earlier_ones() -> None:
     now = [MEASURED, msgspec.structs.replace(MEASURED, pods=7)]
 
     assert ratios_to(earlier(pods_per_second=1000.0, operations_per_pod=4000.0), now) == [
-        Ratios(pods_per_second=4.0, operations_per_pod=0.5, peak_memory_mib=1.0),
+        {"pods_per_second": 4.0, "operations_per_pod": 0.5, "peak_memory_mib": 1.0},
         None,
     ]
 

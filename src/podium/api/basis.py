@@ -30,7 +30,6 @@ SUPPOSED = "podium.dev/supposed"
 
 _SHOWN = 3
 # The owner of a static pod's mirror pod is its node, whose kubelet recreates it.
-_NODE = "Node"
 
 
 class Caveat(Struct, frozen=True):
@@ -127,7 +126,7 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
         owner = object_.metadata.controller
         if owner is not None and owner.uid not in uids:
             has_ended = isinstance(object_, Pod) and object_.is_terminal
-            if owner.kind != _NODE and not has_ended:
+            if owner.kind != "Node" and not has_ended:
                 orphans.setdefault((object_.kind, owner.kind), []).append(object_.key)
     for (kind, owner_kind), keys in sorted(orphans.items()):
         pods = kind == "Pod"

@@ -178,7 +178,6 @@ _SHARED: dict[int, SharedSpec] = {}
 _SORTS = 2_048
 _FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
 _METADATA = frozenset(("name", "namespace", "labels", "annotations"))
-_ANY = "any"
 # Larger annotations are not typical of a class of pods; this is far below the size limit of all annotations.
 _SMALL = 10_000
 _ENCODER = msgspec.msgpack.Encoder()
@@ -294,7 +293,7 @@ def _is_right(shared: SharedSpec, sort: bytes) -> bool:
     if any("ephemeral" in volume for volume in shared.raw.get("volumes", ())):
         # The name of its claim depends on the pod.
         return False
-    metadata = {"name": _ANY, "namespace": namespace, "labels": labels, "annotations": dict.fromkeys(names, "")}
+    metadata = {"name": "any", "namespace": namespace, "labels": labels, "annotations": dict.fromkeys(names, "")}
     raw = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": shared.raw}
     try:
         return not read_closely(raw, "warn").warnings

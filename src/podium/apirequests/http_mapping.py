@@ -289,7 +289,6 @@ def _path(request: Request, resource: api_resources.APIResource) -> str:
 _NAMESPACES = "namespaces"
 # Segments after a namespace's name that are subresources of the namespace itself.
 _OF_NAMESPACES = frozenset(("status", "finalize"))
-_WATCH = "watch"
 
 
 class ResourcePath(msgspec.Struct, frozen=True, kw_only=True):
@@ -324,7 +323,7 @@ def place_of(path: str, resources: api_resources.APIResources) -> ResourcePath |
         api_version, rest = f"{parts[2]}/{parts[3]}", parts[4:]
     else:
         return None
-    watches, namespace = rest[0] == _WATCH and len(rest) > 1, ""
+    watches, namespace = rest[0] == "watch" and len(rest) > 1, ""
     rest = rest[1:] if watches else rest
     if len(rest) > 2 and rest[0] == _NAMESPACES and rest[2] not in _OF_NAMESPACES:
         namespace, rest = rest[1], rest[2:]

@@ -81,11 +81,6 @@ def has_rules(type_: str) -> bool:
     return type_ in _RULES
 
 
-def required_fields(type_: str) -> list[str]:
-    """Return the required fields of a type."""
-    return [token.partition(":")[0][:-1] for token in _RULES.get(type_, ()) if "!" in token]
-
-
 def fields_with_rules(type_: str) -> list[str]:
     """Return the fields of a type in the order of its rules."""
     return [re.split(r"\W", token)[0] for token in _RULES[type_]]

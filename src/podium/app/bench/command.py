@@ -360,5 +360,5 @@ def _show(run: measurement.BenchRun, earlier: measurement.BenchRun | None, form:
     value = msgspec.to_builtins(run)
     if ratios is not None:
         for entry, compared in zip(value["measurements"], ratios, strict=True):
-            entry["compared"] = msgspec.to_builtins(compared)
+            entry["compared"] = compared
     show(value, form)

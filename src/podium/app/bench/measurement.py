@@ -94,6 +94,12 @@ class BenchRun(msgspec.Struct, frozen=True, kw_only=True):
     machine: str
 
 
+def run_of(measurements: list[Measurement]) -> BenchRun:
+    """Return the run of this program on this machine with the measurements."""
+    about = {"podium": own_version(), "python": platform.python_version(), "machine": platform.machine()}
+    return BenchRun(measurements=measurements, **about)
+
+
 class Stopwatch:
     """Counts CPU seconds of this process."""
 
@@ -105,13 +111,6 @@ class Stopwatch:
         now = process_time_ns()
         seconds, self._since = (now - self._since) / SECOND_NS, now
         return seconds
-
-
-def run_of(measurements: list[Measurement]) -> BenchRun:
-    """Return the run of this program on this machine with the measurements."""
-    return BenchRun(
-        measurements=measurements, podium=own_version(), python=platform.python_version(), machine=platform.machine()
-    )
 
 
 def read_run(path: str) -> BenchRun:
@@ -160,12 +159,9 @@ def operations(act: Callable[[], object]) -> Counter[str]:
     return found
 
 
-class Ratios(msgspec.Struct, frozen=True, kw_only=True):
-    """The ratios of this run's figures to an earlier run's; None if one of them has no figure."""
-
-    pods_per_second: float | None
-    operations_per_pod: float | None
-    peak_memory_mib: float | None
+_COMPARED = ("pods_per_second", "operations_per_pod", "peak_memory_mib")
+Ratios = Mapping[str, float | None]
+"""The ratios of this run's figures to an earlier run's by name; None if one of them has no figure."""
 
 
 def ratios_to(earlier: BenchRun, measurements: Iterable[Measurement]) -> list[Ratios | None]:
@@ -174,9 +170,9 @@ def ratios_to(earlier: BenchRun, measurements: Iterable[Measurement]) -> list[Ra
     found: list[Ratios | None] = []
     for now in measurements:
         then = before.get(now.subject)
-        pairs = ((name, getattr(then, name, None), getattr(now, name)) for name in Ratios.__struct_fields__)
+        pairs = ((name, getattr(then, name, None), getattr(now, name)) for name in _COMPARED)
         ratios = {name: round(new / old, 2) if old and new is not None else None for name, old, new in pairs}
-        found.append(None if then is None else Ratios(**ratios))
+        found.append(None if then is None else ratios)
     return found
 
 
@@ -190,8 +186,8 @@ def write_measurements(
     headings = _COLUMNS if ratios is None else (*_COLUMNS, "x pods/s", "x ops", "x peak")
     rows: list[list[Part]] = []
     for index, measurement in enumerate(measurements):
-        compared = None if ratios is None else ratios[index]
-        figures = [getattr(compared, name, None) for name in Ratios.__struct_fields__] if ratios is not None else []
+        compared = None if ratios is None else ratios[index] or {}
+        figures = [] if compared is None else map(compared.get, _COMPARED)
         cells = ["" if figure is None else f"{figure:.2f}" for figure in figures]
         times = measurement.attempt_us or {}
         rates = (measurement.pods_per_second, measurement.operations_per_pod, times.get("p50"), times.get("p99"))

@@ -29,7 +29,6 @@ from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.server.reviews import ADMINISTRATOR
 
 _NAME = "podium"
-_NAMESPACE = "namespace"
 _LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 _MOST_CHARACTERS = 65_536
 _FIRST_LINE = "# Written by `podium up`, which overwrites it.\n"
@@ -79,7 +78,7 @@ def _is_as_kubectl_writes_it(text: str) -> bool:
         if len(list_at(raw, listed)) != 1 or len(entries) != 1 or entries[0].get("name") != _NAME:
             return False
         value = entries[0].get(kind) or {}
-        if not isinstance(value, dict) or not value.keys() <= {*ours[listed][0][kind], _NAMESPACE}:
+        if not isinstance(value, dict) or not value.keys() <= {*ours[listed][0][kind], "namespace"}:
             return False
     return True
 

@@ -367,13 +367,10 @@ class DisruptionLedger:
         return placed(found, pod.spec.node_name, 0) if pod.spec.node_name else found
 
 
-_NODE = "Node"
-
-
 def owner_of(pod: Pod) -> str:
     """Return the workload of a pod, as in `Deployment default/web`; "" without one."""
     controller = pod.metadata.controller if pod.metadata.owner_references else None
-    if controller is None or controller.kind == _NODE:
+    if controller is None or controller.kind == "Node":
         return ""
     kind, name = top_owner(controller, pod.metadata.labels.get(TEMPLATE_HASH, ""))
     return f"{kind} {pod.metadata.namespace}/{name}"

@@ -40,7 +40,6 @@ LEAVE_ALONE = {
 }
 """Annotations that ask components to leave a pod in place, with the values that do so."""
 
-_NODE = "Node"
 _COOLING = "the last moved pod of its controller came back to this node, which has to cool down"
 
 
@@ -118,7 +117,7 @@ class Guards:
         controller, scope = pod.controller, self._scope
         if pod.is_mirror or pod.annotations.get(SOURCE_ANNOTATION, "api") != "api":
             return "it is a static pod"
-        if controller is not None and controller.kind in (DAEMON_SET, _NODE):
+        if controller is not None and controller.kind in (DAEMON_SET, "Node"):
             return f"it belongs to a {controller.kind}, and comes and goes with its node"
         if pod.priority >= CRITICAL_PRIORITY and "SystemCriticalPods" not in scope.allow:
             return "its priority is system-critical; scope.allow does not name SystemCriticalPods"

@@ -250,7 +250,6 @@ class Readiness:
 
 
 # Static pods are controlled by their node.
-_NODE = "Node"
 
 
 class TopWorkloads:
@@ -290,7 +289,7 @@ class TopWorkloads:
 
     def of(self, pod: Pod) -> str:
         controller = pod.metadata.controller if pod.metadata.owner_references else None
-        if controller is None or controller.kind == _NODE:
+        if controller is None or controller.kind == "Node":
             return f"Pod {pod.key}"
         return self._top(pod.metadata.namespace, controller)
 

@@ -25,7 +25,6 @@ from podium.app.planning.scenarios import changed_at_start, kept_priorities, rec
 from podium.store.errors import StoreError
 from podium.store.strategic_patch import merge_schema_of, strategic_patch
 
-_DEFAULT = "default"
 _MAX_LENGTH = 80
 # The names behind these are single names that may contain dots.
 _MAPS = ("labels", "annotations", "nodeSelector", "allocatable", "capacity", "requests", "limits", "matchLabels")
@@ -152,7 +151,7 @@ def object_named(read: Input, text: str, namespace: str = "") -> Document:
     if len(meant) == 1:
         return found[meant[0]]
     if "/" not in name:
-        key = f"{namespace or _DEFAULT}/{name}"
+        key = f"{namespace or 'default'}/{name}"
         alike = [key] if key in found else [key for key in found if key.rpartition("/")[2] == name]
         if len(alike) == 1 and (not namespace or alike == [key]):
             return found[alike[0]]

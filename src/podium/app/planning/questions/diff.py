@@ -52,7 +52,6 @@ UNCHANGED = "the cluster as it is"
 GAINS, LOSES, MOVES = "gains", "loses", "moves"
 _ORDER = (LOSES, GAINS, MOVES)
 _MAX_ROWS = 20
-_MAX_NAMES = 20
 _ON_NODE = ("ready", "running", "starting")
 _IDENTITY = ("apiVersion", "kind", "metadata")
 # What to write instead of a kind that is no setting.
