@@ -247,6 +247,7 @@ apiserver/apidefinitions | apirequests/test_router.py, apirequests/test_applying
 apiserver/apply | apirequests/test_applying.py, store/test_managed_fields.py, store/test_scale.py
 apiserver/cel | apirequests/test_admission_policies.py, api/test_validation_of_admission.py
 apiserver/flowcontrol | server/test_flow_control.py
+auth: Pod Security Standards | apirequests/test_pod_security.py
 auth: roles and bindings | server/test_reviews.py, api/test_validation_of_objects.py
 client, pods | apirequests/test_router.py, store/test_immutable.py, store/test_resizing.py
 cronjob, namespace | store/test_immutable.py, controllers/test_cron_jobs.py, store/test_namespaces.py

@@ -608,22 +608,6 @@ def test_the_time_of_a_request_is_that_of_what_it_writes() -> None:
     assert NOW == 100 * 10**9
 
 
-def test_a_namespace_whose_pod_security_level_is_not_enforced_gets_a_warning_once() -> None:
-    label, api = "pod-security.kubernetes.io/enforce", API()
-
-    def labelled(level: str) -> Raw:
-        return {"metadata": {"labels": {label: level, "other": level}}}
-
-    created = api.ask("create", "Namespace", body={**SHOP, "metadata": {"name": "shop", "labels": {label: "baseline"}}})
-    again = api.ask("patch", "Namespace", "shop", body=labelled("baseline"))
-    stricter = api.ask("patch", "Namespace", "shop", body=labelled("restricted"))
-    loose = api.ask("patch", "Namespace", "shop", body=labelled("privileged"))
-
-    assert [len(one.warnings) for one in (created, again, stricter, loose)] == [1, 0, 1, 0]
-    problem = "is not enforced: pods are not checked against the Pod Security Standard restricted"
-    assert stricter.warnings == (f"{label} {problem}",)
-
-
 @pytest.mark.parametrize(
     ("kind", "api_version", "more", "code"),
     [

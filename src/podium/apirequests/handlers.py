@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from podium.api.errors import shown
 from podium.api.meta import Raw, object_at, value_at
@@ -51,9 +51,6 @@ _PREFERRED = (
     'metadata.finalizers: "{}": prefer a domain-qualified finalizer name including a path (/) to avoid accidental '
     "conflicts with other finalizer writers"
 )
-# Upstream refuses pods that are below that level (pod-security-admission).
-_SECURITY_LABEL = "pod-security.kubernetes.io/enforce"
-_NOT_ENFORCED = "{} is not enforced: pods are not checked against the Pod Security Standard {}"
 _SIGNING_REQUEST, _OF_REQUESTERS = "CertificateSigningRequest", ("username", "uid", "groups", "extra")
 _NO_VERSIONS = (None, "", "0")
 _NO_SCALE = "an autoscaling/v1 Scale with metadata is expected"
@@ -160,13 +157,9 @@ def _check_condition(context: Context, request: Request, raw: Raw) -> None:
 
 
 def _write_response(stored: Stored, code: int, warnings: tuple[str, ...], previous: Stored | None = None) -> Response:
-    """Return the response to a write, with the warnings about a namespace or custom object that was written."""
+    """Return the response to a write, with the warnings about a custom object that was written."""
     resource = stored.resource
-    if resource.name == "Namespace":
-        level = stored.object.metadata.labels.get(_SECURITY_LABEL, "privileged")
-        is_new = previous is None or previous.object.metadata.labels.get(_SECURITY_LABEL) != level
-        warnings += (_NOT_ENFORCED.format(_SECURITY_LABEL, level),) if is_new and level != "privileged" else ()
-    elif resource.is_custom:
+    if resource.is_custom:
         before = () if previous is None else previous.object.metadata.finalizers
         added = [finalizer for finalizer in stored.object.metadata.finalizers if finalizer not in before]
         warnings = (*warnings, *(_PREFERRED.format(one) for one in sorted(added) if is_unqualified_finalizer(one)))
@@ -252,15 +245,7 @@ def bind(context: Context, request: Request, now: int) -> Response:
     """Bind a pod to a node."""
     body = request.body
     binding = body if isinstance(body, Binding) else read_binding(body, request.key)
-    context.store.bind(
-        request.key,
-        binding.node_name,
-        now=now,
-        uid=binding.uid,
-        resource_version=binding.resource_version,
-        target_kind=binding.target_kind,
-        marks=binding.marks,
-    )
+    context.store.bind(request.key, now=now, **asdict(binding))
     return Response(code=201, object=CREATED)
 
 

@@ -13,7 +13,9 @@ import msgspec
 
 from podium.api.meta import MAX_OBJECT_BYTES, Raw
 from podium.api.validation.objects import find_version_problems
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests import handlers
+from podium.apirequests.admission.pod_security import PodSecurity
 from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, AdmissionAttributes, Policies
 from podium.apirequests.admission.webhooks import Webhooks
 from podium.apirequests.authorization import GRANTING, Authorizer, check_grant
@@ -61,6 +63,7 @@ _SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 # The verbs about which policies and webhooks are asked.
 _DELETING = ("delete", "deletecollection")
 _ADMITTED = frozenset((*_OWNING, *_DELETING))
+_ADMITTED_PARTS = ("", "status", SCALE.name, "ephemeralcontainers")
 
 
 class Router:
@@ -78,6 +81,7 @@ class Router:
         takes_history: bool = False,
         rules: RequestRules = DEFAULT_RULES,
         authorizer: Authorizer | None = None,
+        release: Release = DEFAULT_RELEASE,
     ) -> None:
         self.store = store
         self._authorizer = authorizer
@@ -85,6 +89,7 @@ class Router:
         self._audited: dict[str, str] = {}
         self._context = Context(store, rules, creates_new=not takes_history)
         self._policies, self._webhooks = Policies(store), Webhooks(store)
+        self._pod_security = None if takes_history else PodSecurity(store, release.minor)
         # The handlers of plain requests by verb, kind and subresource, valid for the current version of the kinds.
         self._plain: dict[tuple[str, str, str], _Handle] = {}
         self._kinds_version = -1
@@ -173,9 +178,9 @@ class Router:
         return tuple(self._authorizer.rules(request.identity, namespace))
 
     def is_admitted(self, request: Request) -> bool:
-        """Return whether policies or webhooks may be asked about a request."""
-        is_write = request.verb in _ADMITTED and request.subresource in ("", "status", SCALE.name)
-        return is_write and self.store.has_any(CONFIGURING)
+        """Return whether policies, webhooks or pod security may be asked about a request."""
+        is_write, security = request.verb in _ADMITTED and request.subresource in _ADMITTED_PARTS, self._pod_security
+        return is_write and (self.store.has_any(CONFIGURING) or (security is not None and security.concerns(request)))
 
     def _admitted(self, handle: _Handle, request: Request, now: int) -> Response:
         """Answer a request as far as policies and webhooks admit it. Call it in a transaction.
@@ -245,6 +250,8 @@ class Router:
         return StoreError(501, "NotImplemented", f"pods/{request.subresource}: nodes are simulated: {reason}")
 
     def _validate(self, seen: AdmissionAttributes, warnings: list[str]) -> None:
+        if self._pod_security is not None:
+            self._pod_security.validate(seen, warnings, self._audited)
         self._policies.validate(seen, warnings, self._audited)
         self._webhooks.validate(seen, warnings)
 

@@ -91,7 +91,7 @@ class EmbeddedControlPlane:
         self.account = account
         self.rules = settings.rules
         self.authorizer = authorization.Authorizer(store) if settings.authorizes_by_roles else None
-        self._router = router.Router(store, rules=settings.rules, authorizer=self.authorizer)
+        self._router = router.Router(store, rules=settings.rules, authorizer=self.authorizer, release=settings.release)
         self._recorder = EventRecorder()
         self._events = ActionEvents(store)
         now = clock.now()
