@@ -22,6 +22,7 @@ from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle
 from podium.controllers.nodes.pod_deletion import PodGarbageCollector, TaintEviction
 from podium.controllers.observations import Problem
+from podium.decide.kubelet import is_critical
 from podium.store.errors import StoreError
 from tests.controllers.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.fuzzing import usual
@@ -117,6 +118,10 @@ class Watching:
                 assert sum(map(cpu_of, others)) + cpu_of(one) > CPU * 1000
             case "OutOfpods":
                 assert len(others) >= PODS
+            case "UnexpectedAdmissionError":
+                # A critical pod for which the removal of others would not be enough.
+                assert is_critical(one)
+                assert sum(map(cpu_of, others)) + cpu_of(one) > CPU * 1000 or len(others) >= PODS
             case "NodePorts":
                 assert any(other.spec.containers[0].ports for other in others)
             case reason:
